@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: 2026 The gardener-extension-shoot-hibernation-guard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// MaxStatusHooks bounds GuardStatus.Hooks; the counts are of all hooks.
+const MaxStatusHooks = 50
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// GuardStatus is the Extension's status.providerStatus and, as YAML, the report in the Shoot's ConfigMap.
+type GuardStatus struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// Phase of the Shoot as the guard sees it.
+	Phase string `json:"phase"`
+	// Mode is Guard or Report.
+	Mode Mode `json:"mode"`
+	// Open counts the hooks that are open because of the guard.
+	Open int32 `json:"open"`
+	// Restored counts the hooks that the guard gave their own policy back in the current or last cycle.
+	Restored int32 `json:"restored"`
+	// RestoredByOwner counts the hooks that were given back by somebody else.
+	RestoredByOwner int32 `json:"restoredByOwner"`
+	// Message is one sentence on the whole.
+	// +optional
+	Message string `json:"message,omitempty"`
+	// Hooks are the hooks worth a word, at most 50: what is open or wrong comes first.
+	// +optional
+	Hooks []HookStatus `json:"hooks,omitempty"`
+	// More counts the hooks that Hooks has no room for.
+	// +optional
+	More int32 `json:"more,omitempty"`
+}
+
+// HookStatus is what there is to say about one hook.
+type HookStatus struct {
+	// Kind of the configuration.
+	Kind string `json:"kind"`
+	// Configuration is its name.
+	Configuration string `json:"configuration"`
+	// Hook is the entry's name.
+	Hook string `json:"hook"`
+	// State of the hook, for example Open, Stabilizing, Done, NotOpenable.
+	State string `json:"state"`
+	// Reason in one word.
+	// +optional
+	Reason string `json:"reason,omitempty"`
+	// Message for a person.
+	// +optional
+	Message string `json:"message,omitempty"`
+	// Original is present while the hook is on record.
+	// +optional
+	Original *Original `json:"original,omitempty"`
+	// Since is when the hook was opened in this cycle.
+	// +optional
+	Since *metav1.Time `json:"since,omitempty"`
+}

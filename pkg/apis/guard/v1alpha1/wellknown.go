@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: 2026 The gardener-extension-shoot-hibernation-guard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// The names below are a contract: people, dashboards and other controllers rely on them. They are changed only together
+// with a new API version.
+const (
+	// ExtensionType is the type in a Shoot's spec.extensions[] and of the Extension resource on the seed.
+	ExtensionType = "shoot-hibernation-guard"
+
+	// FieldManager is the manager name under which the guard writes to a Shoot's webhook configurations.
+	FieldManager = "shoot-hibernation-guard"
+
+	// LeaveLabel on a webhook configuration, with the value "true", keeps the guard from opening any of its hooks.
+	// What is already open because of the guard is given back nevertheless.
+	LeaveLabel = GroupName + "/leave"
+
+	// OriginalsAnnotation is on a webhook configuration as long as at least one of its hooks is open because of the guard.
+	// Its value is an Originals object in JSON: for people, and as second copy should the record be lost.
+	OriginalsAnnotation = GroupName + "/originals"
+
+	// ReportNamespace and ReportName name the ConfigMap in the Shoot that tells its owner what the guard did.
+	ReportNamespace = "kube-system"
+	// ReportName is described at ReportNamespace.
+	ReportName = "shoot-hibernation-guard"
+	// ReportKey is the key of the ConfigMap under which the report stands, as YAML.
+	ReportKey = "report.yaml"
+)
+
+// Reasons of the Extension condition SystemComponentsHealthy. Gardener puts "Extension" in front of the reason of a
+// Progressing condition when it merges it into the Shoot's status.
+const (
+	// ReasonEnforced (True): no hook is open because of the guard.
+	ReasonEnforced = "WebhooksEnforced"
+	// ReasonAsleep (True): the Shoot sleeps; hooks may be open, nothing runs that they could guard.
+	ReasonAsleep = "ShootAsleep"
+	// ReasonOpening (Progressing): the Shoot goes down, hooks are set or held fail-open.
+	ReasonOpening = "WebhooksOpening"
+	// ReasonFailOpen (Progressing): the Shoot woke up, hooks are held open until their backends answer.
+	ReasonFailOpen = "WebhooksFailOpen"
+	// ReasonStillOpen (False): the waking-up deadline has passed and hooks are still open.
+	ReasonStillOpen = "WebhooksStillFailOpen"
+	// ReasonOriginalUnknown (False): a hook is open because of the guard, but its original is neither on record nor in
+	// its annotation; the guard does not guess.
+	ReasonOriginalUnknown = "OriginalUnknown"
+	// ReasonRestoreFailed (False): the guard gave up to give a hook its original back.
+	ReasonRestoreFailed = "RestoreFailed"
+	// ReasonMayNotWake (Progressing): hibernation went on although a hook could not be opened.
+	ReasonMayNotWake = "MayNotWake"
+	// ReasonUnreachable (Unknown): the Shoot's API server should run but does not answer, and hooks are on record.
+	ReasonUnreachable = "ShootUnreachable"
+	// ReasonRecordNotWritten (Progressing): the record is damaged or of a newer version. What it says is restored, but it is
+	// not rewritten.
+	ReasonRecordNotWritten = "RecordNotWritten"
+	// ReasonConfigInvalid (Progressing): the providerConfig cannot be decoded; the last good one or the defaults apply.
+	ReasonConfigInvalid = "ConfigInvalid"
+)
