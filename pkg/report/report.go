@@ -1,0 +1,216 @@
+// SPDX-FileCopyrightText: 2026 The gardener-extension-shoot-hibernation-guard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package report turns decisions into what people and machines read: the Extension's condition and providerStatus, and the
+// report in the Shoot.
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/apis/guard/v1alpha1"
+	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/decide"
+	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/phase"
+)
+
+// namedHooks is how many hooks a condition message names: it ends in a dashboard's tooltip.
+const namedHooks = 3
+
+// Hook is a hook with the decision on it.
+type Hook struct {
+	Kind, Configuration, Hook string
+	decide.Decision
+	// OpenNow says that the hook stands at other values than its original because of the guard.
+	OpenNow bool
+}
+
+// Input is all that is told.
+type Input struct {
+	// Phase of the Shoot.
+	Phase phase.Phase
+	// Mode in force.
+	Mode v1alpha1.Mode
+	// Hooks are those of the last pass that saw the Shoot; without one those on record.
+	Hooks []Hook
+	// Cycle on record.
+	Cycle *v1alpha1.Cycle
+	// ConfigError is why the providerConfig could not be used; empty when it could.
+	ConfigError string
+	// ShootError is why the Shoot's API server did not answer; empty when it did.
+	ShootError string
+	// ReadOnly is why the record is not rewritten and nothing new is opened; empty when it is.
+	ReadOnly string
+}
+
+// FromRecord returns the hooks on record as they are told when the Shoot cannot be looked at.
+func FromRecord(hooks map[string]v1alpha1.HookRecord) []Hook {
+	var out []Hook
+	for _, r := range hooks {
+		state := decide.Open
+		if r.Returned != nil {
+			state = decide.Watched
+		}
+		out = append(out, Hook{
+			Kind: r.Kind, Configuration: r.Configuration, Hook: r.Hook, OpenNow: r.Returned == nil,
+			Decision: decide.Decision{State: state, Record: r.DeepCopy()},
+		})
+	}
+	return out
+}
+
+// rank orders hooks by how much they need attention.
+var rank = map[decide.State]int{
+	decide.OriginalUnknown: 0, decide.RestoreFailed: 1, decide.NotOpenable: 2, decide.StillOpen: 3, decide.Open: 4,
+	decide.Stabilizing: 5, decide.Reverted: 6, decide.Returning: 7, decide.Watched: 8, decide.Gone: 9, decide.Done: 10,
+	decide.Enforced: 11, decide.Left: 12,
+}
+
+// Status returns the machine-readable report, bounded to v1alpha1.MaxStatusHooks hooks.
+func Status(in Input) *v1alpha1.GuardStatus {
+	s := &v1alpha1.GuardStatus{
+		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "GuardStatus"},
+		Phase:    string(in.Phase), Mode: in.Mode,
+	}
+	hooks := slices.Clone(in.Hooks)
+	slices.SortFunc(hooks, func(a, b Hook) int {
+		return cmp.Or(cmp.Compare(rank[a.State], rank[b.State]), cmp.Compare(a.Kind, b.Kind),
+			cmp.Compare(a.Configuration, b.Configuration), cmp.Compare(a.Hook, b.Hook))
+	})
+	for _, h := range hooks {
+		count(s, h)
+		if h.State == decide.Enforced || (h.State == decide.Left && h.Message == "") {
+			continue
+		}
+		if len(s.Hooks) == v1alpha1.MaxStatusHooks {
+			s.More++
+			continue
+		}
+		s.Hooks = append(s.Hooks, hookStatus(h))
+	}
+	_, _, s.Message = Condition(in)
+	return s
+}
+
+func count(s *v1alpha1.GuardStatus, h Hook) {
+	if h.OpenNow {
+		s.Open++
+	}
+	if h.Record == nil || h.Record.Returned == nil {
+		return
+	}
+	if h.Record.ReturnedBy == v1alpha1.ReturnedByOwner {
+		s.RestoredByOwner++
+	} else {
+		s.Restored++
+	}
+}
+
+func hookStatus(h Hook) v1alpha1.HookStatus {
+	out := v1alpha1.HookStatus{
+		Kind: h.Kind, Configuration: h.Configuration, Hook: h.Hook,
+		State: string(h.State), Reason: h.Reason, Message: h.Message,
+	}
+	if h.Record != nil {
+		out.Original, out.Since = &h.Record.Original, h.Record.Opened
+	}
+	return out
+}
+
+// Condition returns status, reason and message of the Extension's condition SystemComponentsHealthy.
+func Condition(in Input) (gardencorev1beta1.ConditionStatus, string, string) {
+	if status, reason, message := alarm(in); status != "" {
+		return status, reason, message
+	}
+	open := pick(in.Hooks, func(h Hook) bool { return h.OpenNow })
+	switch in.Phase {
+	case phase.Asleep:
+		return gardencorev1beta1.ConditionTrue, v1alpha1.ReasonAsleep,
+			fmt.Sprintf("The Shoot sleeps, %s fail-open until it is awake.", webhooks(len(open)))
+	case phase.GoingDown:
+		if in.Cycle != nil && in.Cycle.LetGo {
+			stuck := pick(in.Hooks, func(h Hook) bool { return h.State == decide.NotOpenable })
+			return gardencorev1beta1.ConditionProgressing, v1alpha1.ReasonMayNotWake,
+				"Hibernation was let go although webhooks could not be opened; the Shoot may not wake up: " + names(stuck)
+		}
+		return gardencorev1beta1.ConditionProgressing, v1alpha1.ReasonOpening,
+			fmt.Sprintf("The Shoot goes to sleep, %s fail-open.", webhooks(len(open)))
+	}
+	pending := pick(in.Hooks, func(h Hook) bool { return h.OpenNow || h.State == decide.Reverted || h.State == decide.Returning })
+	if len(pending) > 0 {
+		return gardencorev1beta1.ConditionProgressing, v1alpha1.ReasonFailOpen,
+			fmt.Sprintf("After the wake-up %s held fail-open until the backend answers: %s", webhooks(len(pending)), names(pending))
+	}
+	if in.ReadOnly != "" {
+		return gardencorev1beta1.ConditionProgressing, v1alpha1.ReasonRecordNotWritten,
+			"The record is left as it is and no further webhook is set fail-open: " + in.ReadOnly
+	}
+	if in.ConfigError != "" {
+		return gardencorev1beta1.ConditionProgressing, v1alpha1.ReasonConfigInvalid,
+			"The providerConfig is not used: " + in.ConfigError
+	}
+	return gardencorev1beta1.ConditionTrue, v1alpha1.ReasonEnforced, "No webhook is fail-open because of hibernation."
+}
+
+// alarm returns what is told before all else.
+func alarm(in Input) (gardencorev1beta1.ConditionStatus, string, string) {
+	if in.ShootError != "" && len(in.Hooks) > 0 {
+		return gardencorev1beta1.ConditionUnknown, v1alpha1.ReasonUnreachable,
+			fmt.Sprintf("The Shoot's API server does not answer, %s on record as fail-open: %s", webhooks(len(in.Hooks)), in.ShootError)
+	}
+	if unknown := pick(in.Hooks, func(h Hook) bool { return h.State == decide.OriginalUnknown }); len(unknown) > 0 {
+		return gardencorev1beta1.ConditionFalse, v1alpha1.ReasonOriginalUnknown,
+			"Set failurePolicy and timeoutSeconds by hand, their values before the sleep are not known: " + names(unknown)
+	}
+	if failed := pick(in.Hooks, func(h Hook) bool { return h.State == decide.RestoreFailed }); len(failed) > 0 {
+		status := gardencorev1beta1.ConditionProgressing
+		if len(pick(failed, func(h Hook) bool { return h.OpenNow })) > 0 {
+			status = gardencorev1beta1.ConditionFalse
+		}
+		return status, v1alpha1.ReasonRestoreFailed, "Given back three times in vain: " + names(failed)
+	}
+	if still := pick(in.Hooks, func(h Hook) bool { return h.State == decide.StillOpen }); len(still) > 0 {
+		return gardencorev1beta1.ConditionFalse, v1alpha1.ReasonStillOpen,
+			fmt.Sprintf("After the wake-up %s still fail-open, the backend does not answer: %s", webhooks(len(still)), names(still))
+	}
+	return "", "", ""
+}
+
+func pick(hooks []Hook, match func(Hook) bool) []Hook {
+	var out []Hook
+	for _, h := range hooks {
+		if match(h) {
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
+func webhooks(n int) string {
+	if n == 1 {
+		return "1 webhook is"
+	}
+	return fmt.Sprintf("%d webhooks are", n)
+}
+
+// names names up to namedHooks hooks with what is wrong with their backends.
+func names(hooks []Hook) string {
+	var out string
+	for i, h := range hooks {
+		if i == namedHooks {
+			return out + fmt.Sprintf(", and %d more", len(hooks)-i)
+		}
+		if i > 0 {
+			out += ", "
+		}
+		out += h.Configuration + "/" + h.Hook
+		if h.Message != "" {
+			out += " (" + h.Message + ")"
+		}
+	}
+	return out
+}
