@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: 2026 The gardener-extension-shoot-hibernation-guard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package lifecycle answers gardenlet: the reconciler of Extension resources.
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/gardener/gardener/extensions/pkg/controller/extension"
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/guard"
+	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/phase"
+)
+
+// callTimeout bounds a lifecycle call: gardenlet judges an attempt by the error of the one before, and gives up after about
+// 35 s (gardener: pkg/extensions/customresources.go).
+const callTimeout = 18 * time.Second
+
+// actuator runs the pass for gardenlet.
+type actuator struct {
+	guard *guard.Guard
+}
+
+var _ extension.Actuator = (*actuator)(nil)
+
+// Reconcile opens what must be open before workers go or come. It never waits for backends.
+func (a *actuator) Reconcile(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
+	_, err := a.pass(ctx, log, ex)
+	return err
+}
+
+// Restore is a Reconcile: the record came along in status.state.
+func (a *actuator) Restore(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
+	return a.Reconcile(ctx, log, ex)
+}
+
+// Delete has nothing to do: it is only reached once everything on record was given back, or may be left (see reconciler).
+func (a *actuator) Delete(context.Context, logr.Logger, *extensionsv1alpha1.Extension) error {
+	return nil
+}
+
+// ForceDelete has nothing to do: the control plane goes, and with it the webhook configurations.
+func (a *actuator) ForceDelete(context.Context, logr.Logger, *extensionsv1alpha1.Extension) error {
+	return nil
+}
+
+// Migrate has nothing to do: the record travels in status.state, and the Shoot must not be written to.
+func (a *actuator) Migrate(context.Context, logr.Logger, *extensionsv1alpha1.Extension) error {
+	return nil
+}
+
+// pass runs the lifecycle pass. Its errors are retryable: none carries an error code.
+func (a *actuator) pass(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) (guard.Outcome, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	out, err := a.guard.Pass(ctx, log, client.ObjectKeyFromObject(ex), true)
+	switch {
+	case err != nil:
+		return out, err
+	case out.HoldBack != nil:
+		return out, out.HoldBack
+	case out.ConfigError != nil && out.Phase == phase.Awake && !out.OnRecord:
+		return out, fmt.Errorf("spec.providerConfig cannot be used: %w", out.ConfigError)
+	}
+	return out, nil
+}

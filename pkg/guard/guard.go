@@ -1,0 +1,163 @@
+// SPDX-FileCopyrightText: 2026 The gardener-extension-shoot-hibernation-guard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package guard holds the pass over one Shoot: look, decide, write, tell. Lifecycle calls and the loop run the same pass,
+// one at a time per Shoot.
+package guard
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/backend"
+	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/decide"
+	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/hook"
+	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/phase"
+	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/shoot"
+)
+
+// Guard runs passes. It is safe for concurrent use.
+type Guard struct {
+	// Seed reads from the cache and writes.
+	Seed client.Client
+	// Fresh reads from the seed's API server.
+	Fresh client.Reader
+	// Shoots are the connections to the Shoots.
+	Shoots *shoot.Connections
+	// Events on the Extension.
+	Events events.EventRecorder
+	// Clock of the seed.
+	Clock clock.Clock
+	// SyncPeriod is the time between two passes over an awake Shoot with hooks on record.
+	SyncPeriod time.Duration
+	// Loop is told after a lifecycle call that the loop has to go on. It must not block.
+	Loop func(types.NamespacedName)
+
+	mu     sync.Mutex
+	shoots map[types.NamespacedName]*entry
+}
+
+// entry is what is kept of one Shoot between passes.
+type entry struct {
+	turn   chan struct{} // holds one token while a pass runs
+	yield  context.CancelFunc
+	memory memory
+}
+
+// memory speeds decisions up; none depends on it to be right.
+type memory struct {
+	hooks    map[string]decide.Memory
+	opens    map[configurationKey]decide.Opens
+	refusals map[configurationKey]refusal
+	// readyNodeSince is since when there has been a ready node without a break.
+	readyNodeSince time.Time
+}
+
+type configurationKey struct {
+	kind hook.Kind
+	uid  types.UID
+}
+
+type refusal struct {
+	version, message string
+	times            int
+}
+
+func keyOf(c hook.Configuration) configurationKey { return configurationKey{c.Kind, c.UID} }
+
+// Outcome of a pass.
+type Outcome struct {
+	// Exists is false when the Extension is gone.
+	Exists bool
+	// Phase of the Shoot.
+	Phase phase.Phase
+	// OnRecord says that hooks are on record that still exist, or may again.
+	OnRecord bool
+	// DeadlinePassed says that the waking-up deadline has passed.
+	DeadlinePassed bool
+	// HibernationEnabled is the Cluster's word.
+	HibernationEnabled bool
+	// NextCheck is when the loop has to look again; zero when an event will tell.
+	NextCheck time.Duration
+	// ConfigError is why the providerConfig could not be used; nil when it could.
+	ConfigError error
+	// HoldBack is why hibernation is not to go on yet; nil when it may.
+	HoldBack error
+}
+
+// Pass runs one pass over the Shoot of the Extension. A lifecycle pass is gardenlet's call: a running loop pass yields to it.
+func (g *Guard) Pass(ctx context.Context, log logr.Logger, key types.NamespacedName, lifecycle bool) (Outcome, error) {
+	e := g.entry(key)
+	if lifecycle {
+		g.interrupt(e)
+	}
+	select {
+	case e.turn <- struct{}{}:
+	case <-ctx.Done():
+		return Outcome{}, ctx.Err()
+	}
+	defer func() { <-e.turn }()
+
+	passCtx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if !lifecycle {
+		g.setYield(e, cancel)
+		defer g.setYield(e, nil)
+	}
+	outcome, err := (&pass{guard: g, log: log, key: key, lifecycle: lifecycle, memory: &e.memory, now: g.Clock.Now()}).run(passCtx)
+	if err == nil && !outcome.Exists {
+		g.forget(key)
+	}
+	if lifecycle && g.Loop != nil {
+		g.Loop(key)
+	}
+	return outcome, err
+}
+
+func (g *Guard) entry(key types.NamespacedName) *entry {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.shoots == nil {
+		g.shoots = map[types.NamespacedName]*entry{}
+	}
+	e := g.shoots[key]
+	if e == nil {
+		e = &entry{turn: make(chan struct{}, 1), memory: memory{
+			hooks: map[string]decide.Memory{}, opens: map[configurationKey]decide.Opens{}, refusals: map[configurationKey]refusal{},
+		}}
+		g.shoots[key] = e
+	}
+	return e
+}
+
+func (g *Guard) interrupt(e *entry) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if e.yield != nil {
+		e.yield()
+	}
+}
+
+func (g *Guard) setYield(e *entry, cancel context.CancelFunc) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	e.yield = cancel
+}
+
+func (g *Guard) forget(key types.NamespacedName) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.shoots, key)
+}
+
+// refOf names the backend of a hook or of a record.
+func refOf(namespace, name string, port int32) backend.Ref {
+	return backend.Ref{Namespace: namespace, Name: name, Port: port}
+}

@@ -1,0 +1,365 @@
+// SPDX-FileCopyrightText: 2026 The gardener-extension-shoot-hibernation-guard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	"github.com/gardener/gardener/pkg/extensions"
+	"github.com/go-logr/logr"
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/apis/codec"
+	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/apis/guard/v1alpha1"
+	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/decide"
+	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/hook"
+	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/phase"
+	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/record"
+	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/shoot"
+	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/snapshot"
+)
+
+const (
+	// connectPatience is how long a lifecycle call tries to reach an API server that should run; it must return within 20 s.
+	connectPatience = 12 * time.Second
+	// operationRuns is how old gardenlet's last call may be for its operation to count as running (design R8).
+	operationRuns = 20 * time.Minute
+	// retryUnreachable is when the loop tries an API server again that does not answer.
+	retryUnreachable = 3 * time.Second
+)
+
+// pass is one pass over one Shoot.
+type pass struct {
+	guard     *Guard
+	log       logr.Logger
+	key       types.NamespacedName
+	lifecycle bool
+	now       time.Time
+	memory    *memory
+
+	extension   *extensionsv1alpha1.Extension
+	cluster     *extensions.Cluster
+	facts       phase.Input
+	config      *v1alpha1.GuardConfig
+	configError error
+	state       *v1alpha1.GuardState
+	stored      *v1alpha1.GuardState // as it stands on the seed
+	readOnly    string               // why the state is not written; empty when it is
+
+	phase          phase.Phase
+	conn           *shoot.Connection
+	shootError     error
+	configurations []hook.Configuration
+	decisions      map[string]decided
+	failures       map[configurationKey]error
+	verdictsRead   bool
+	world          world
+	hadRecord      bool
+	writes         []write
+}
+
+type decided struct {
+	subject  decide.Subject
+	decision decide.Decision
+}
+
+// run reads the seed, derives the phase and goes on as the phase wants.
+func (p *pass) run(ctx context.Context) (Outcome, error) {
+	if err := p.readSeed(ctx); err != nil {
+		if apierrors.IsNotFound(err) {
+			p.guard.Shoots.Close(p.key.Namespace)
+			return Outcome{}, nil
+		}
+		return Outcome{Exists: true}, err
+	}
+	p.facts.APIAnswers = true
+	p.phase = phase.Of(p.facts)
+	switch p.phase {
+	case phase.Moving, phase.Deleting:
+		p.guard.Shoots.Close(p.key.Namespace)
+		return p.outcome(), nil
+	case phase.Asleep:
+		p.guard.Shoots.Close(p.key.Namespace)
+		return p.outcome(), p.tell(ctx)
+	case phase.Awake:
+		if !p.lifecycle && !p.facts.OnRecord && len(p.state.Hooks) == 0 {
+			p.guard.Shoots.Close(p.key.Namespace)
+			return p.outcome(), p.tell(ctx)
+		}
+	}
+	return p.see(ctx)
+}
+
+// readSeed reads all that the seed knows: the Extension afresh, since it is written, the rest from the cache.
+func (p *pass) readSeed(ctx context.Context) error {
+	p.extension = &extensionsv1alpha1.Extension{}
+	if err := p.guard.Fresh.Get(ctx, p.key, p.extension); err != nil {
+		return err
+	}
+	var err error
+	if p.cluster, err = extensions.GetCluster(ctx, p.guard.Seed, p.key.Namespace); err != nil {
+		return fmt.Errorf("failed to get the Cluster: %w", client.IgnoreNotFound(err))
+	}
+	if p.cluster.Shoot == nil {
+		return errors.New("the Cluster holds no Shoot")
+	}
+	deployment := &appsv1.Deployment{}
+	err = p.guard.Seed.Get(ctx, client.ObjectKey{Namespace: p.key.Namespace, Name: v1beta1constants.DeploymentNameKubeAPIServer}, deployment)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("failed to get the kube-apiserver Deployment: %w", err)
+	}
+	p.facts.DeploymentFound = err == nil && deployment.DeletionTimestamp == nil
+	if p.facts.DeploymentFound {
+		p.facts.Replicas = 1
+		if deployment.Spec.Replicas != nil {
+			p.facts.Replicas = *deployment.Spec.Replicas
+		}
+	}
+	p.readState()
+	p.readConfig()
+	p.readShoot()
+	return nil
+}
+
+// readState decodes the record. One that is newer than this binary, or damaged, is restored from but not rewritten.
+func (p *pass) readState() {
+	state, newer, err := codec.DecodeState(p.extension.Status.State)
+	switch {
+	case err != nil:
+		p.readOnly = err.Error()
+	case newer:
+		p.readOnly = "the record was written by a newer version"
+	}
+	p.state, p.stored = state, state.DeepCopy()
+	p.hadRecord = len(state.Hooks) > 0
+}
+
+// readConfig decodes the providerConfig. One that cannot be decoded is replaced by the last good one, else by the defaults.
+func (p *pass) readConfig() {
+	if p.config, p.configError = codec.DecodeConfig(p.extension.Spec.ProviderConfig); p.configError == nil {
+		p.state.LastGoodConfig = p.extension.Spec.ProviderConfig.DeepCopy()
+		return
+	}
+	var err error
+	if p.config, err = codec.DecodeConfig(p.state.LastGoodConfig); err != nil {
+		p.config, _ = codec.DecodeConfig(nil)
+	}
+}
+
+func (p *pass) readShoot() {
+	s := p.cluster.Shoot
+	op := s.Status.LastOperation
+	p.facts.LastOperationMigrate = op != nil && op.Type == gardencorev1beta1.LastOperationTypeMigrate
+	p.facts.OperationAnnotation = p.extension.Annotations[v1beta1constants.GardenerOperation]
+	p.facts.ShootDeleting = s.DeletionTimestamp != nil
+	p.facts.HibernationEnabled = helper.HibernationIsEnabled(s)
+	p.facts.IsHibernated = s.Status.IsHibernated
+	p.facts.TransitionCall = p.lifecycle && phase.IsTransitionCall(s, p.extension, p.now)
+	p.facts.OnRecord = p.onRecord()
+	p.facts.DeadlinePassed = record.DeadlinePassed(p.state, p.config.WakingUp.Deadline.Duration, p.now)
+}
+
+// onRecord says whether hooks that still exist are on record, or a cycle is unfinished.
+func (p *pass) onRecord() bool {
+	return hooksOnRecord(p.state) || record.CycleRuns(p.state)
+}
+
+func hooksOnRecord(s *v1alpha1.GuardState) bool {
+	for _, h := range s.Hooks {
+		if !h.Gone {
+			return true
+		}
+	}
+	return false
+}
+
+// see looks at the Shoot.
+func (p *pass) see(ctx context.Context) (Outcome, error) {
+	if err := p.connect(ctx); err != nil {
+		return p.unreachable(ctx, err)
+	}
+	p.phase = phase.Of(p.facts)
+	if p.phase != phase.GoingDown && p.phase != phase.WakingUp {
+		defer p.guard.Shoots.Close(p.key.Namespace)
+	}
+	p.beginCycle()
+	if !p.lifecycle && (p.phase == phase.GoingDown || p.phase == phase.WakingUp) {
+		if err := p.conn.Watch(ctx); err != nil {
+			p.log.Error(err, "Failed to watch the Shoot, reading without a cache")
+		}
+	}
+	if err := p.act(ctx); err != nil {
+		return p.outcome(), err
+	}
+	var holdBack error
+	if p.phase == phase.GoingDown && p.call() {
+		if cause := p.mayNotWake(); cause != nil {
+			holdBack = p.holdBack(cause)
+		}
+	}
+	err := p.tell(ctx)
+	p.tellShoot(ctx)
+	out := p.outcome()
+	out.HoldBack = holdBack
+	return out, err
+}
+
+// connect reaches the API server and lists the configurations; in a lifecycle call it tries for a while.
+func (p *pass) connect(ctx context.Context) error {
+	try := func(ctx context.Context) error {
+		var err error
+		if p.conn, err = p.guard.Shoots.Get(ctx, p.key.Namespace); err != nil {
+			return err
+		}
+		if p.configurations, err = snapshot.Configurations(ctx, p.conn.Client); err == nil && p.asksForNodes() {
+			p.facts.NoNodes, err = snapshot.NoNodes(ctx, p.conn.Client)
+		}
+		if err != nil {
+			p.guard.Shoots.Failed(p.key.Namespace, err)
+		}
+		return err
+	}
+	if !p.lifecycle {
+		return try(ctx)
+	}
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, time.Second, connectPatience, true, func(ctx context.Context) (bool, error) {
+		last = try(ctx)
+		return last == nil, nil
+	})
+	if err != nil && last != nil {
+		return last
+	}
+	return err
+}
+
+// asksForNodes says whether the phase depends on there being a Node.
+func (p *pass) asksForNodes() bool {
+	return p.facts.TransitionCall && !p.facts.HibernationEnabled && !p.facts.IsHibernated && !p.facts.OnRecord
+}
+
+// beginCycle begins a cycle at gardenlet's word.
+func (p *pass) beginCycle() {
+	if !p.call() {
+		return
+	}
+	direction := v1alpha1.DirectionHibernate
+	if p.phase == phase.WakingUp {
+		direction = v1alpha1.DirectionWakeUp
+	}
+	record.BeginCycle(p.state, direction, p.now)
+	p.facts.DeadlinePassed = record.DeadlinePassed(p.state, p.config.WakingUp.Deadline.Duration, p.now)
+}
+
+// call says whether this pass is the lifecycle call of a transition.
+func (p *pass) call() bool {
+	return p.facts.TransitionCall && (p.phase == phase.GoingDown || p.phase == phase.WakingUp)
+}
+
+// unreachable is a pass that could not see the Shoot although its API server should run.
+func (p *pass) unreachable(ctx context.Context, cause error) (Outcome, error) {
+	if ctx.Err() != nil {
+		return p.outcome(), ctx.Err()
+	}
+	p.shootError = cause
+	p.facts.APIAnswers = false
+	p.phase = phase.Of(p.facts)
+	var holdBack error
+	if p.facts.TransitionCall {
+		direction := v1alpha1.DirectionWakeUp
+		if p.facts.HibernationEnabled {
+			direction = v1alpha1.DirectionHibernate
+		}
+		record.BeginCycle(p.state, direction, p.now)
+		if p.facts.HibernationEnabled {
+			holdBack = p.holdBack(fmt.Errorf("the Shoot's API server does not answer: %w", cause))
+		}
+	}
+	err := p.tell(ctx)
+	out := p.outcome()
+	out.HoldBack = holdBack
+	if out.OnRecord || record.CycleRuns(p.state) {
+		out.NextCheck = retryUnreachable
+	}
+	return out, err
+}
+
+// holdBack says whether this flow attempt is held back because of cause, and notes it.
+func (p *pass) holdBack(cause error) error {
+	attempt := p.extension.Annotations[v1beta1constants.GardenerTimestamp]
+	if p.state.Cycle == nil || !record.HoldBack(p.state.Cycle, attempt, p.now) {
+		return nil
+	}
+	return fmt.Errorf("hibernation is held back, the Shoot might not wake up: %w", cause)
+}
+
+// settings in force.
+func (p *pass) settings() decide.Settings {
+	return decide.Settings{
+		Report:         *p.config.Mode == v1alpha1.ModeReport || p.readOnly != "",
+		OpenValidating: *p.config.OpenTimeouts.Validating, OpenMutating: *p.config.OpenTimeouts.Mutating,
+		Stabilization:  p.config.Stabilization.Duration,
+		RestoreByForce: *p.config.WakingUp.AfterDeadline == v1alpha1.AfterDeadlineRestore,
+	}
+}
+
+// shootFacts are what all decisions of this pass share.
+func (p *pass) shootFacts() decide.Shoot {
+	return decide.Shoot{
+		Now: p.now, Phase: p.phase, Call: p.call(), MayOpenNew: record.MayOpenNew(p.state),
+		DeadlinePassed: p.facts.DeadlinePassed, IsHibernated: p.facts.IsHibernated,
+		GiveUp:   p.phase == phase.GoingDown && p.overdue(),
+		Settings: p.settings(),
+	}
+}
+
+// overdue says whether the hibernation has lasted too long and no operation is running.
+func (p *pass) overdue() bool {
+	if !record.GoingDownOverdue(p.state, p.config.GoingDown.Deadline.Duration, p.now) {
+		return false
+	}
+	op := p.cluster.Shoot.Status.LastOperation
+	if op != nil && op.State == gardencorev1beta1.LastOperationStateFailed {
+		return true
+	}
+	called, err := time.Parse(time.RFC3339Nano, p.extension.Annotations[v1beta1constants.GardenerTimestamp])
+	return err != nil || p.now.Sub(called) > operationRuns
+}
+
+// outcome of the pass as far as it has come.
+func (p *pass) outcome() Outcome {
+	out := Outcome{
+		Exists: true, Phase: p.phase, OnRecord: hooksOnRecord(p.state),
+		DeadlinePassed: p.facts.DeadlinePassed, HibernationEnabled: p.facts.HibernationEnabled,
+		ConfigError: p.configError,
+	}
+	for _, d := range p.decisions {
+		if next := d.decision.NextCheck; next > 0 && (out.NextCheck == 0 || next < out.NextCheck) {
+			out.NextCheck = next
+		}
+	}
+	switch {
+	case p.phase == phase.Awake && len(p.state.Hooks) > 0:
+		if out.NextCheck == 0 || out.NextCheck > p.guard.SyncPeriod {
+			out.NextCheck = p.guard.SyncPeriod
+		}
+	case (p.phase == phase.GoingDown || p.phase == phase.WakingUp) && out.NextCheck == 0 && p.onRecord():
+		out.NextCheck = 10 * time.Second
+	}
+	if len(p.failures) > 0 {
+		out.NextCheck = time.Second
+	}
+	return out
+}
