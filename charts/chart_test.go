@@ -1,0 +1,245 @@
+// SPDX-FileCopyrightText: 2026 The gardener-extension-shoot-hibernation-guard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package charts_test
+
+import (
+	"os"
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/gardener/gardener/pkg/chartrenderer"
+	"github.com/gardener/gardener/pkg/client/kubernetes"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/version"
+	vpaautoscalingv1 "k8s.io/autoscaler/vertical-pod-autoscaler/pkg/apis/autoscaling.k8s.io/v1"
+	"k8s.io/pod-security-admission/api"
+	"k8s.io/pod-security-admission/policy"
+	"sigs.k8s.io/yaml"
+
+	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/charts"
+	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/apis/codec"
+)
+
+const namespace = "extension-shoot-hibernation-guard-abcde"
+
+type values = map[string]any
+
+func TestDefaultValues(t *testing.T) {
+	// Some of what gardenlet puts beside the values of the ControllerDeployment.
+	objects := render(t, values{"gardener": values{"version": "v1.149.3", "seed": values{"name": "seed"}}, "usablePorts": []int{8080}})
+
+	t.Run("all objects are rendered", func(t *testing.T) {
+		NewWithT(t).Expect(kinds(objects)).To(ConsistOf("ClusterRole", "ClusterRoleBinding", "ConfigMap", "Deployment",
+			"PodDisruptionBudget", "Role", "RoleBinding", "Service", "ServiceAccount", "VerticalPodAutoscaler"))
+	})
+	t.Run("the pod passes the restricted pod security standard", func(t *testing.T) {
+		g := NewWithT(t)
+		evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
+		g.Expect(err).NotTo(HaveOccurred())
+		template := one[*appsv1.Deployment](t, objects).Spec.Template
+		restricted := api.LevelVersion{Level: api.LevelRestricted, Version: api.LatestVersion()}
+		result := policy.AggregateCheckResults(evaluator.EvaluatePod(restricted, &template.ObjectMeta, &template.Spec))
+		g.Expect(result.Allowed).To(BeTrue(), result.ForbiddenDetail())
+	})
+	t.Run("the configuration is the default one", func(t *testing.T) {
+		g := NewWithT(t)
+		defaults, err := codec.DecodeControllerConfiguration(nil)
+		g.Expect(err).NotTo(HaveOccurred())
+		got, err := codec.DecodeControllerConfiguration([]byte(one[*corev1.ConfigMap](t, objects).Data["config.yaml"]))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(got).To(Equal(defaults))
+	})
+	t.Run("the command reads the file that the ConfigMap is mounted as", func(t *testing.T) {
+		g := NewWithT(t)
+		pod, configMap := one[*appsv1.Deployment](t, objects).Spec.Template.Spec, one[*corev1.ConfigMap](t, objects)
+		g.Expect(pod.Volumes).To(HaveLen(1))
+		g.Expect(pod.Volumes[0].ConfigMap.Name).To(Equal(configMap.Name))
+		g.Expect(pod.Containers[0].VolumeMounts).To(HaveLen(1))
+		directory, key := path.Split(args(t, objects)["config"])
+		g.Expect(path.Clean(directory)).To(Equal(pod.Containers[0].VolumeMounts[0].MountPath))
+		g.Expect(configMap.Data).To(HaveKey(key))
+	})
+	t.Run("all selectors match the pod", func(t *testing.T) {
+		g := NewWithT(t)
+		deployment := one[*appsv1.Deployment](t, objects)
+		selector := deployment.Spec.Selector.MatchLabels
+		g.Expect(labels.SelectorFromSet(selector).Matches(labels.Set(deployment.Spec.Template.Labels))).To(BeTrue())
+		g.Expect(one[*policyv1.PodDisruptionBudget](t, objects).Spec.Selector.MatchLabels).To(Equal(selector))
+		g.Expect(one[*corev1.Service](t, objects).Spec.Selector).To(Equal(selector))
+		g.Expect(one[*vpaautoscalingv1.VerticalPodAutoscaler](t, objects).Spec.TargetRef.Name).To(Equal(deployment.Name))
+	})
+}
+
+func TestRights(t *testing.T) {
+	g := NewWithT(t)
+	objects := render(t, values{})
+	role, clusterRole := one[*rbacv1.Role](t, objects), one[*rbacv1.ClusterRole](t, objects)
+	for _, rule := range append(clusterRole.Rules, role.Rules...) {
+		g.Expect(append(append(rule.APIGroups, rule.Resources...), rule.Verbs...)).NotTo(ContainElement("*"))
+		for _, resource := range rule.Resources {
+			if resource == "secrets" {
+				g.Expect(rule.Verbs).To(ConsistOf("get"))
+				g.Expect(rule.ResourceNames).To(ConsistOf("gardener", "gardener-internal"))
+			}
+		}
+	}
+	g.Expect(one[*rbacv1.ClusterRoleBinding](t, objects).RoleRef.Name).To(Equal(clusterRole.Name))
+	g.Expect(one[*rbacv1.RoleBinding](t, objects).RoleRef.Name).To(Equal(role.Name))
+	for _, name := range []string{"leader-election-id", "leader-election-namespace"} {
+		g.Expect(args(t, objects)).To(HaveKey(name))
+	}
+	g.Expect(role.Namespace).To(Equal(args(t, objects)["leader-election-namespace"]))
+	g.Expect(role.Rules[1].ResourceNames).To(ContainElement(args(t, objects)["leader-election-id"]))
+}
+
+func TestValuesTakeEffect(t *testing.T) {
+	t.Run("without the vertical pod autoscaler", func(t *testing.T) {
+		NewWithT(t).Expect(kinds(render(t, values{"vpa": values{"enabled": false}}))).NotTo(ContainElement("VerticalPodAutoscaler"))
+	})
+	t.Run("without scraping", func(t *testing.T) {
+		g := NewWithT(t)
+		objects := render(t, values{"metrics": values{"enableScraping": false}})
+		g.Expect(kinds(objects)).NotTo(ContainElement("Service"))
+		g.Expect(one[*appsv1.Deployment](t, objects).Spec.Template.Annotations).NotTo(HaveKey("prometheus.io/scrape"))
+	})
+	t.Run("ports", func(t *testing.T) {
+		g := NewWithT(t)
+		objects := render(t, values{"metrics": values{"port": 1234}, "healthPort": 5678})
+		g.Expect(args(t, objects)).To(And(HaveKeyWithValue("metrics-bind-address", ":1234"), HaveKeyWithValue("health-bind-address", ":5678")))
+		g.Expect(one[*appsv1.Deployment](t, objects).Spec.Template.Annotations).To(HaveKeyWithValue("prometheus.io/port", "1234"))
+		service := one[*corev1.Service](t, objects)
+		g.Expect(service.Spec.Ports[0].Port).To(Equal(int32(1234)))
+		g.Expect(service.Annotations).To(HaveKeyWithValue(
+			"networking.resources.gardener.cloud/from-all-seed-scrape-targets-allowed-ports", `[{"port":1234,"protocol":"TCP"}]`))
+	})
+	t.Run("arguments", func(t *testing.T) {
+		g := NewWithT(t)
+		g.Expect(args(t, render(t, values{
+			"controllers": values{"lifecycle": values{"concurrentSyncs": 3}, "guard": values{"concurrentSyncs": 4},
+				"heartbeat": values{"renewIntervalSeconds": 5}},
+			"logLevel": "debug", "logFormat": "text",
+		}))).To(And(HaveKeyWithValue("lifecycle-max-concurrent-reconciles", "3"), HaveKeyWithValue("guard-max-concurrent-reconciles", "4"),
+			HaveKeyWithValue("heartbeat-renew-interval-seconds", "5"),
+			HaveKeyWithValue("log-level", "debug"), HaveKeyWithValue("log-format", "text")))
+	})
+	t.Run("a changed configuration restarts the pods", func(t *testing.T) {
+		g := NewWithT(t)
+		before, after := render(t, values{}), render(t, values{"config": values{"care": values{"syncPeriod": "7m"}}})
+		config, err := codec.DecodeControllerConfiguration([]byte(one[*corev1.ConfigMap](t, after).Data["config.yaml"]))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(config.Care.SyncPeriod.Minutes()).To(Equal(7.0))
+		checksum := func(objects []runtime.Object) string {
+			return one[*appsv1.Deployment](t, objects).Spec.Template.Annotations["checksum/config"]
+		}
+		g.Expect(checksum(after)).NotTo(Or(BeEmpty(), Equal(checksum(before))))
+	})
+	for name, test := range map[string]struct{ tag, want string }{
+		"a tag":      {"v1.2.3", "registry.example.com/guard:v1.2.3"},
+		"a digest":   {"sha256:0123", "registry.example.com/guard@sha256:0123"},
+		"appVersion": {"", "registry.example.com/guard:" + repositoryVersion(t)},
+	} {
+		t.Run("image by "+name, func(t *testing.T) {
+			objects := render(t, values{"image": values{"repository": "registry.example.com/guard", "tag": test.tag}})
+			NewWithT(t).Expect(one[*appsv1.Deployment](t, objects).Spec.Template.Spec.Containers[0].Image).To(Equal(test.want))
+		})
+	}
+}
+
+func TestSchemaNamesWrongValues(t *testing.T) {
+	for name, test := range map[string]struct {
+		values values
+		want   string
+	}{
+		"no repository":     {values{"image": values{"repository": ""}}, "/image/repository"},
+		"misspelled key":    {values{"image": values{"repo": "x"}}, "repo"},
+		"negative replicas": {values{"replicaCount": -1}, "/replicaCount"},
+		"port out of range": {values{"metrics": values{"port": 65536}}, "/metrics/port"},
+		"no workers":        {values{"controllers": values{"guard": values{"concurrentSyncs": 0}}}, "/controllers/guard/concurrentSyncs"},
+		"unknown log level": {values{"logLevel": "trace"}, "/logLevel"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := tryRender(test.values)
+			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(test.want)))
+		})
+	}
+}
+
+func TestVersions(t *testing.T) {
+	g := NewWithT(t)
+	data, err := os.ReadFile("gardener-extension-shoot-hibernation-guard/Chart.yaml")
+	g.Expect(err).NotTo(HaveOccurred())
+	var chart struct{ Version, AppVersion string }
+	g.Expect(yaml.Unmarshal(data, &chart)).To(Succeed())
+	g.Expect(chart.AppVersion).To(Equal(repositoryVersion(t)))
+	g.Expect("v" + chart.Version).To(Equal(repositoryVersion(t)))
+}
+
+func repositoryVersion(t *testing.T) string {
+	data, err := os.ReadFile("../VERSION")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return strings.TrimSpace(string(data))
+}
+
+// tryRender renders the chart with gardenlet's own renderer.
+func tryRender(values values) (*chartrenderer.RenderedChart, error) {
+	archive, err := charts.Archive()
+	if err != nil {
+		return nil, err
+	}
+	renderer := chartrenderer.NewWithServerVersion(&version.Info{Major: "1", Minor: "36", GitVersion: "v1.36.3"})
+	return renderer.RenderArchive(archive, "extension-shoot-hibernation-guard", namespace, values)
+}
+
+// render gives the objects of the chart, decoded strictly.
+func render(t *testing.T, values values) []runtime.Object {
+	g := NewWithT(t)
+	chart, err := tryRender(values)
+	g.Expect(err).NotTo(HaveOccurred())
+	decoder := serializer.NewCodecFactory(kubernetes.SeedScheme, serializer.EnableStrict).UniversalDeserializer()
+	var objects []runtime.Object
+	for _, manifest := range chart.Manifests {
+		object, _, err := decoder.Decode([]byte(manifest.Content), nil, nil)
+		g.Expect(err).NotTo(HaveOccurred(), manifest.Content)
+		objects = append(objects, object)
+	}
+	return objects
+}
+
+func kinds(objects []runtime.Object) (kinds []string) {
+	for _, object := range objects {
+		kinds = append(kinds, object.GetObjectKind().GroupVersionKind().Kind)
+	}
+	return kinds
+}
+
+// one is the only object of its type.
+func one[T runtime.Object](t *testing.T, objects []runtime.Object) T {
+	var found []T
+	for _, object := range objects {
+		if typed, ok := object.(T); ok {
+			found = append(found, typed)
+		}
+	}
+	NewWithT(t).Expect(found).To(HaveLen(1))
+	return found[0]
+}
+
+// args are the arguments of the controller by their name.
+func args(t *testing.T, objects []runtime.Object) map[string]string {
+	args := map[string]string{}
+	for _, arg := range one[*appsv1.Deployment](t, objects).Spec.Template.Spec.Containers[0].Args {
+		name, value, found := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
+		NewWithT(t).Expect(found).To(BeTrue(), arg)
+		args[name] = value
+	}
+	return args
+}

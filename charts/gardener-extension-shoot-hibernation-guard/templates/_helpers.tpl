@@ -1,0 +1,35 @@
+{{- define "name" -}}
+gardener-extension-shoot-hibernation-guard
+{{- end -}}
+
+{{- define "selector" -}}
+app.kubernetes.io/name: {{ include "name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "labels" -}}
+{{ include "selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
+{{- end -}}
+
+{{- define "clusterwide-name" -}}
+extensions.gardener.cloud:extension-shoot-hibernation-guard
+{{- end -}}
+
+{{- define "leader-election-id" -}}
+{{ include "name" . }}-leader-election
+{{- end -}}
+
+{{- define "image" -}}
+{{- $tag := .Values.image.tag | default .Chart.AppVersion -}}
+{{ .Values.image.repository }}{{ ternary "@" ":" (hasPrefix "sha256:" $tag) }}{{ $tag }}
+{{- end -}}
+
+{{- define "config" -}}
+apiVersion: config.hibernation-guard.extensions.gardener.cloud/v1alpha1
+kind: ControllerConfiguration
+{{- with .Values.config }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
