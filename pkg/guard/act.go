@@ -21,6 +21,9 @@ import (
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/snapshot"
 )
 
+// errNoTime is why a hook was not opened when nothing was wrong but the time.
+var errNoTime = errors.New("its API server or its owner left no time")
+
 // maxRounds is how often a pass decides again after a write or a conflict (design R3).
 const maxRounds = 5
 
@@ -57,7 +60,7 @@ func (p *pass) act(ctx context.Context) error {
 		}
 		p.applyAll(ctx, plans)
 		if ctx.Err() != nil {
-			return ctx.Err()
+			break // what was written is told all the same
 		}
 	}
 	if openFirst {
@@ -66,7 +69,7 @@ func (p *pass) act(ctx context.Context) error {
 	}
 	p.decideAll()
 	p.settle()
-	return nil
+	return ctx.Err()
 }
 
 // applyAll sends the patches in parallel and takes over what the API server answers.
@@ -312,7 +315,10 @@ func (p *pass) mayNotWake() error {
 		switch {
 		case d.decision.State == decide.NotOpenable:
 			stuck = append(stuck, fmt.Errorf("%s/%s cannot be opened: %s", s.Configuration.Name, s.Hook.Name, d.decision.Message))
-		case failed != nil && d.decision.Action == decide.OpenIt:
+		case d.decision.Action == decide.OpenIt:
+			if failed == nil {
+				failed = errNoTime
+			}
 			stuck = append(stuck, fmt.Errorf("%s/%s could not be opened: %w", s.Configuration.Name, s.Hook.Name, failed))
 		}
 	}

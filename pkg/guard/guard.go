@@ -7,6 +7,7 @@ package guard
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -58,6 +59,24 @@ type memory struct {
 	refusals map[configurationKey]refusal
 	// readyNodeSince is since when there has been a ready node without a break.
 	readyNodeSince time.Time
+	// failed counts the passes in a row that could not see or write what they should.
+	failed int
+}
+
+// maxBackOff bounds the time between two passes over a Shoot that does not answer or refuses writes.
+const maxBackOff = 15 * time.Second
+
+// backOff counts a failed pass and says when to try again: after 1, 2, 4 … 15 s.
+func (m *memory) backOff() time.Duration {
+	m.failed++
+	return min(maxBackOff, time.Second<<min(m.failed-1, 4))
+}
+
+// prune forgets hooks and configurations that no decision was about.
+func (m *memory) prune(hooks map[string]decided, configurations map[configurationKey]bool) {
+	maps.DeleteFunc(m.hooks, func(key string, _ decide.Memory) bool { _, known := hooks[key]; return !known })
+	maps.DeleteFunc(m.opens, func(key configurationKey, _ decide.Opens) bool { return !configurations[key] })
+	maps.DeleteFunc(m.refusals, func(key configurationKey, _ refusal) bool { return !configurations[key] })
 }
 
 type configurationKey struct {

@@ -36,8 +36,8 @@ const (
 	connectPatience = 12 * time.Second
 	// operationRuns is how old gardenlet's last call may be for its operation to count as running (design R8).
 	operationRuns = 20 * time.Minute
-	// retryUnreachable is when the loop tries an API server again that does not answer.
-	retryUnreachable = 3 * time.Second
+	// actPatience bounds reading and writing in the Shoot in a lifecycle call, so that what was not opened can still be told.
+	actPatience = 14 * time.Second
 )
 
 // pass is one pass over one Shoot.
@@ -102,21 +102,26 @@ func (p *pass) run(ctx context.Context) (Outcome, error) {
 	return p.see(ctx)
 }
 
-// readSeed reads all that the seed knows: the Extension afresh, since it is written, the rest from the cache.
+// readSeed reads all that the seed knows: the Extension afresh, since it is written; in a lifecycle call the rest too, since
+// the cache may be behind gardenlet, which syncs the Cluster just before it calls.
 func (p *pass) readSeed(ctx context.Context) error {
 	p.extension = &extensionsv1alpha1.Extension{}
 	if err := p.guard.Fresh.Get(ctx, p.key, p.extension); err != nil {
 		return err
 	}
 	var err error
-	if p.cluster, err = extensions.GetCluster(ctx, p.guard.Seed, p.key.Namespace); err != nil {
+	var seed client.Reader = p.guard.Seed
+	if p.lifecycle {
+		seed = p.guard.Fresh
+	}
+	if p.cluster, err = extensions.GetCluster(ctx, seed, p.key.Namespace); err != nil {
 		return fmt.Errorf("failed to get the Cluster: %w", client.IgnoreNotFound(err))
 	}
 	if p.cluster.Shoot == nil {
 		return errors.New("the Cluster holds no Shoot")
 	}
 	deployment := &appsv1.Deployment{}
-	err = p.guard.Seed.Get(ctx, client.ObjectKey{Namespace: p.key.Namespace, Name: v1beta1constants.DeploymentNameKubeAPIServer}, deployment)
+	err = seed.Get(ctx, client.ObjectKey{Namespace: p.key.Namespace, Name: v1beta1constants.DeploymentNameKubeAPIServer}, deployment)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("failed to get the kube-apiserver Deployment: %w", err)
 	}
@@ -195,12 +200,12 @@ func (p *pass) see(ctx context.Context) (Outcome, error) {
 		defer p.guard.Shoots.Close(p.key.Namespace)
 	}
 	p.beginCycle()
-	if !p.lifecycle && (p.phase == phase.GoingDown || p.phase == phase.WakingUp) {
+	if !p.lifecycle && p.onRecord() && (p.phase == phase.GoingDown || p.phase == phase.WakingUp) {
 		if err := p.conn.Watch(ctx); err != nil {
 			p.log.Error(err, "Failed to watch the Shoot, reading without a cache")
 		}
 	}
-	if err := p.act(ctx); err != nil {
+	if err := p.actInTime(ctx); err != nil {
 		return p.outcome(), err
 	}
 	var holdBack error
@@ -211,9 +216,25 @@ func (p *pass) see(ctx context.Context) (Outcome, error) {
 	}
 	err := p.tell(ctx)
 	p.tellShoot(ctx)
+	if !p.onRecord() {
+		p.guard.Shoots.Close(p.key.Namespace)
+	}
 	out := p.outcome()
 	out.HoldBack = holdBack
 	return out, err
+}
+
+// actInTime acts; in a lifecycle call no longer than leaves time to tell what could not be done.
+func (p *pass) actInTime(ctx context.Context) error {
+	if !p.lifecycle {
+		return p.act(ctx)
+	}
+	actCtx, cancel := context.WithDeadline(ctx, p.now.Add(actPatience))
+	defer cancel()
+	if err := p.act(actCtx); err != nil && (ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded)) {
+		return err
+	}
+	return nil
 }
 
 // connect reaches the API server and lists the configurations; in a lifecycle call it tries for a while.
@@ -290,8 +311,8 @@ func (p *pass) unreachable(ctx context.Context, cause error) (Outcome, error) {
 	err := p.tell(ctx)
 	out := p.outcome()
 	out.HoldBack = holdBack
-	if out.OnRecord || record.CycleRuns(p.state) {
-		out.NextCheck = retryUnreachable
+	if p.onRecord() {
+		out.NextCheck = p.memory.backOff()
 	}
 	return out, err
 }
@@ -359,7 +380,9 @@ func (p *pass) outcome() Outcome {
 		out.NextCheck = 10 * time.Second
 	}
 	if len(p.failures) > 0 {
-		out.NextCheck = time.Second
+		out.NextCheck = p.memory.backOff()
+	} else if p.conn != nil {
+		p.memory.failed = 0
 	}
 	return out
 }

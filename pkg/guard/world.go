@@ -85,7 +85,7 @@ func (p *pass) decideAll() {
 		uids[keyOf(c)] = true
 		originals, err := c.Originals()
 		if err != nil {
-			p.log.V(1).Info("Annotation is not trusted", "kind", c.Kind, "configuration", c.Name, "reason", err.Error())
+			p.log.Info("Annotation is not trusted", "kind", c.Kind, "configuration", c.Name, "reason", err.Error())
 		}
 		for i := range c.Hooks {
 			if c.Hooks[i].Duplicate {
@@ -105,6 +105,7 @@ func (p *pass) decideAll() {
 		}
 		p.decideOn(shared, s, key)
 	}
+	p.memory.prune(p.decisions, uids)
 }
 
 func (p *pass) subject(c hook.Configuration, h *hook.Hook, originals v1alpha1.Originals) decide.Subject {

@@ -18,8 +18,12 @@ import (
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/phase"
 )
 
-// namedHooks is how many hooks a condition message names: it ends in a dashboard's tooltip.
-const namedHooks = 3
+const (
+	// namedHooks is how many hooks a condition message names: it ends in a dashboard's tooltip.
+	namedHooks = 3
+	// maxMessage bounds each message in characters: the API server's own words on a large object can be very long.
+	maxMessage = 300
+)
 
 // Hook is a hook with the decision on it.
 type Hook struct {
@@ -47,16 +51,20 @@ type Input struct {
 	ReadOnly string
 }
 
-// FromRecord returns the hooks on record as they are told when the Shoot cannot be looked at.
+// FromRecord returns the hooks on record as they are told when the Shoot cannot be looked at: those that were not given back
+// count as open.
 func FromRecord(hooks map[string]v1alpha1.HookRecord) []Hook {
 	var out []Hook
 	for _, r := range hooks {
 		state := decide.Open
-		if r.Returned != nil {
+		switch {
+		case r.Gone:
+			state = decide.Gone
+		case r.Returned != nil:
 			state = decide.Watched
 		}
 		out = append(out, Hook{
-			Kind: r.Kind, Configuration: r.Configuration, Hook: r.Hook, OpenNow: r.Returned == nil,
+			Kind: r.Kind, Configuration: r.Configuration, Hook: r.Hook, OpenNow: state == decide.Open,
 			Decision: decide.Decision{State: state, Record: r.DeepCopy()},
 		})
 	}
@@ -76,12 +84,8 @@ func Status(in Input) *v1alpha1.GuardStatus {
 		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "GuardStatus"},
 		Phase:    string(in.Phase), Mode: in.Mode,
 	}
-	hooks := slices.Clone(in.Hooks)
-	slices.SortFunc(hooks, func(a, b Hook) int {
-		return cmp.Or(cmp.Compare(rank[a.State], rank[b.State]), cmp.Compare(a.Kind, b.Kind),
-			cmp.Compare(a.Configuration, b.Configuration), cmp.Compare(a.Hook, b.Hook))
-	})
-	for _, h := range hooks {
+	in.Hooks = sorted(in.Hooks)
+	for _, h := range in.Hooks {
 		count(s, h)
 		if h.State == decide.Enforced || (h.State == decide.Left && h.Message == "") {
 			continue
@@ -94,6 +98,14 @@ func Status(in Input) *v1alpha1.GuardStatus {
 	}
 	_, _, s.Message = Condition(in)
 	return s
+}
+
+// sorted puts what needs attention first; the rest of the order only has to be the same each time.
+func sorted(hooks []Hook) []Hook {
+	return slices.SortedFunc(slices.Values(hooks), func(a, b Hook) int {
+		return cmp.Or(cmp.Compare(rank[a.State], rank[b.State]), cmp.Compare(a.Kind, b.Kind),
+			cmp.Compare(a.Configuration, b.Configuration), cmp.Compare(a.Hook, b.Hook))
+	})
 }
 
 func count(s *v1alpha1.GuardStatus, h Hook) {
@@ -113,7 +125,7 @@ func count(s *v1alpha1.GuardStatus, h Hook) {
 func hookStatus(h Hook) v1alpha1.HookStatus {
 	out := v1alpha1.HookStatus{
 		Kind: h.Kind, Configuration: h.Configuration, Hook: h.Hook,
-		State: string(h.State), Reason: h.Reason, Message: h.Message,
+		State: string(h.State), Reason: h.Reason, Message: short(h.Message),
 	}
 	if h.Record != nil {
 		out.Original, out.Since = &h.Record.Original, h.Record.Opened
@@ -121,50 +133,74 @@ func hookStatus(h Hook) v1alpha1.HookStatus {
 	return out
 }
 
-// Condition returns status, reason and message of the Extension's condition SystemComponentsHealthy.
+// Condition returns status, reason and message of the Extension's condition SystemComponentsHealthy. The message stays the same
+// as long as what it tells does.
 func Condition(in Input) (gardencorev1beta1.ConditionStatus, string, string) {
+	in.Hooks = sorted(in.Hooks)
 	if status, reason, message := alarm(in); status != "" {
 		return status, reason, message
 	}
-	open := pick(in.Hooks, func(h Hook) bool { return h.OpenNow })
-	switch in.Phase {
-	case phase.Asleep:
-		return gardencorev1beta1.ConditionTrue, v1alpha1.ReasonAsleep,
-			fmt.Sprintf("The Shoot sleeps, %s fail-open until it is awake.", webhooks(len(open)))
-	case phase.GoingDown:
-		if in.Cycle != nil && in.Cycle.LetGo {
-			stuck := pick(in.Hooks, func(h Hook) bool { return h.State == decide.NotOpenable })
-			return gardencorev1beta1.ConditionProgressing, v1alpha1.ReasonMayNotWake,
-				"Hibernation was let go although webhooks could not be opened; the Shoot may not wake up: " + names(stuck)
-		}
-		return gardencorev1beta1.ConditionProgressing, v1alpha1.ReasonOpening,
-			fmt.Sprintf("The Shoot goes to sleep, %s fail-open.", webhooks(len(open)))
+	if status, reason, message := goingToSleep(in); status != "" {
+		return status, reason, message
 	}
 	pending := pick(in.Hooks, func(h Hook) bool { return h.OpenNow || h.State == decide.Reverted || h.State == decide.Returning })
-	if len(pending) > 0 {
+	switch {
+	case len(pending) > 0:
 		return gardencorev1beta1.ConditionProgressing, v1alpha1.ReasonFailOpen,
-			fmt.Sprintf("After the wake-up %s held fail-open until the backend answers: %s", webhooks(len(pending)), names(pending))
-	}
-	if in.ReadOnly != "" {
-		return gardencorev1beta1.ConditionProgressing, v1alpha1.ReasonRecordNotWritten,
-			"The record is left as it is and no further webhook is set fail-open: " + in.ReadOnly
-	}
-	if in.ConfigError != "" {
+			fmt.Sprintf("After the wake-up %s not given back yet: %s", webhooks(len(pending)), names(pending))
+	case in.ReadOnly != "":
+		return recordNotWritten(in)
+	case in.ConfigError != "":
 		return gardencorev1beta1.ConditionProgressing, v1alpha1.ReasonConfigInvalid,
-			"The providerConfig is not used: " + in.ConfigError
+			"The providerConfig is not used: " + short(in.ConfigError)
+	default:
+		return gardencorev1beta1.ConditionTrue, v1alpha1.ReasonEnforced, "No webhook is fail-open because of hibernation."
 	}
-	return gardencorev1beta1.ConditionTrue, v1alpha1.ReasonEnforced, "No webhook is fail-open because of hibernation."
+}
+
+// goingToSleep is what is told of a Shoot that sleeps or is about to.
+func goingToSleep(in Input) (gardencorev1beta1.ConditionStatus, string, string) {
+	open := webhooks(len(pick(in.Hooks, func(h Hook) bool { return h.OpenNow })))
+	switch {
+	case in.Phase != phase.GoingDown && in.Phase != phase.Asleep:
+		return "", "", ""
+	case in.Cycle != nil && in.Cycle.LetGo:
+		message := "Hibernation was let go although webhooks could not be opened; the Shoot may not wake up."
+		stuck := pick(in.Hooks, func(h Hook) bool { return h.State == decide.NotOpenable || h.Action == decide.OpenIt })
+		if len(stuck) > 0 {
+			message += " Not opened: " + names(stuck)
+		}
+		return gardencorev1beta1.ConditionProgressing, v1alpha1.ReasonMayNotWake, message
+	case in.Phase == phase.Asleep:
+		return gardencorev1beta1.ConditionTrue, v1alpha1.ReasonAsleep,
+			fmt.Sprintf("The Shoot sleeps, %s fail-open until it is awake.", open)
+	case in.ReadOnly != "":
+		return recordNotWritten(in)
+	default:
+		return gardencorev1beta1.ConditionProgressing, v1alpha1.ReasonOpening,
+			fmt.Sprintf("The Shoot goes to sleep, %s fail-open.", open)
+	}
+}
+
+func recordNotWritten(in Input) (gardencorev1beta1.ConditionStatus, string, string) {
+	return gardencorev1beta1.ConditionProgressing, v1alpha1.ReasonRecordNotWritten,
+		"The record is left as it is and no further webhook is set fail-open: " + short(in.ReadOnly)
 }
 
 // alarm returns what is told before all else.
 func alarm(in Input) (gardencorev1beta1.ConditionStatus, string, string) {
-	if in.ShootError != "" && len(in.Hooks) > 0 {
+	onRecord := pick(in.Hooks, func(h Hook) bool { return h.Record != nil && h.State != decide.Gone })
+	if in.ShootError != "" && len(onRecord) > 0 {
 		return gardencorev1beta1.ConditionUnknown, v1alpha1.ReasonUnreachable,
-			fmt.Sprintf("The Shoot's API server does not answer, %s on record as fail-open: %s", webhooks(len(in.Hooks)), in.ShootError)
+			fmt.Sprintf("The Shoot's API server does not answer, %s on record: %s", webhooks(len(onRecord)), short(in.ShootError))
 	}
 	if unknown := pick(in.Hooks, func(h Hook) bool { return h.State == decide.OriginalUnknown }); len(unknown) > 0 {
 		return gardencorev1beta1.ConditionFalse, v1alpha1.ReasonOriginalUnknown,
 			"Set failurePolicy and timeoutSeconds by hand, their values before the sleep are not known: " + names(unknown)
+	}
+	if still := pick(in.Hooks, func(h Hook) bool { return h.State == decide.StillOpen }); len(still) > 0 {
+		return gardencorev1beta1.ConditionFalse, v1alpha1.ReasonStillOpen,
+			fmt.Sprintf("After the wake-up %s still fail-open, the backend does not answer: %s", webhooks(len(still)), names(still))
 	}
 	if failed := pick(in.Hooks, func(h Hook) bool { return h.State == decide.RestoreFailed }); len(failed) > 0 {
 		status := gardencorev1beta1.ConditionProgressing
@@ -172,10 +208,6 @@ func alarm(in Input) (gardencorev1beta1.ConditionStatus, string, string) {
 			status = gardencorev1beta1.ConditionFalse
 		}
 		return status, v1alpha1.ReasonRestoreFailed, "Given back three times in vain: " + names(failed)
-	}
-	if still := pick(in.Hooks, func(h Hook) bool { return h.State == decide.StillOpen }); len(still) > 0 {
-		return gardencorev1beta1.ConditionFalse, v1alpha1.ReasonStillOpen,
-			fmt.Sprintf("After the wake-up %s still fail-open, the backend does not answer: %s", webhooks(len(still)), names(still))
 	}
 	return "", "", ""
 }
@@ -209,8 +241,16 @@ func names(hooks []Hook) string {
 		}
 		out += h.Configuration + "/" + h.Hook
 		if h.Message != "" {
-			out += " (" + h.Message + ")"
+			out += " (" + short(h.Message) + ")"
 		}
 	}
 	return out
+}
+
+// short cuts a message at maxMessage characters.
+func short(message string) string {
+	if runes := []rune(message); len(runes) > maxMessage {
+		return string(runes[:maxMessage-1]) + "…"
+	}
+	return message
 }
