@@ -281,7 +281,7 @@ func (p *pass) settle() {
 				delete(p.state.Hooks, key)
 			}
 		}
-		if p.phase != phase.WakingUp || cycle.FirstReadyNode != nil || p.hadRecord {
+		if p.phase != phase.WakingUp || cycle.FirstReadyNode != nil { // until then new hooks may still stand in the way of nodes
 			record.EndCycle(p.state, p.now)
 		}
 	}
@@ -289,9 +289,6 @@ func (p *pass) settle() {
 		record.EndCycle(p.state, p.now)
 	}
 }
-
-// memoryOfHooks says whether hooks were on record when the pass began.
-func (p *pass) memoryOfHooks() bool { return len(p.stored.Hooks) > 0 }
 
 // finished says whether every hook on record is done or gone.
 func (p *pass) finished() bool {

@@ -88,9 +88,6 @@ func (p *pass) decideAll() {
 			p.log.Info("Annotation is not trusted", "kind", c.Kind, "configuration", c.Name, "reason", err.Error())
 		}
 		for i := range c.Hooks {
-			if c.Hooks[i].Duplicate {
-				continue
-			}
 			p.decideOn(shared, p.subject(c, &c.Hooks[i], originals), c.Key(c.Hooks[i]))
 		}
 	}

@@ -111,7 +111,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-func (b *Bench) start(ctx context.Context, o Options) error {
+// prepare makes all parts and starts none.
+func (b *Bench) prepare(o Options) error {
 	if b.Namespace == "" {
 		b.Namespace = DefaultNamespace
 	}
@@ -121,7 +122,11 @@ func (b *Bench) start(ctx context.Context, o Options) error {
 	if err := b.makeDir(); err != nil {
 		return err
 	}
-	if err := b.makeParts(o); err != nil {
+	return b.makeParts(o)
+}
+
+func (b *Bench) start(ctx context.Context, o Options) error {
+	if err := b.prepare(o); err != nil {
 		return err
 	}
 	starts, startCtx := errgroup.WithContext(ctx)

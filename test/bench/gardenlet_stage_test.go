@@ -247,6 +247,7 @@ func (s *stage) expectAwake() {
 	nodes := &corev1.NodeList{}
 	s.Expect(c.List(s.ctx, nodes)).To(Succeed())
 	s.Expect(nodes.Items).To(HaveLen(1))
+	s.Expect(nodes.Items[0].Spec.Unschedulable).To(BeFalse())
 }
 
 func (s *stage) expectAsleep() {

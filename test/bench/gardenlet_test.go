@@ -136,12 +136,14 @@ func TestGardenletPlaysWhatGoesWrong(t *testing.T) {
 	})
 	t.Run("hibernation is cancelled after the workers were told to go", func(t *testing.T) {
 		s.WithT = NewWithT(t)
+		nodes := s.bench.Machines.Nodes()
 		s.gardenlet.StopAfter(bench.StepDeployWorkers)
 		s.Expect(s.gardenlet.Reconcile(s.ctx)).To(MatchError(bench.ErrStopped))
 		s.Expect(s.gardenlet.Shoot().Status.LastOperation.State).To(Equal(gardencorev1beta1.LastOperationStateProcessing))
 		s.gardenlet.Edit(disableHibernation)
 		s.timed(t, "cancellation", s.gardenlet.Reconcile)
 		s.expectAwake()
+		s.Expect(s.bench.Machines.Nodes()).NotTo(Equal(nodes), "a machine that was told to go goes")
 	})
 	t.Run("hibernation is cancelled after the API server was down", func(t *testing.T) {
 		s.WithT = NewWithT(t)

@@ -25,26 +25,50 @@ type gardenletWorkers struct {
 	cancel context.CancelFunc // nil: nothing was ever wanted
 }
 
-// scale wants n machines from now on. A scaling that is under way is given up.
+// scale wants n machines from now on. A scaling that is under way is given up, but a machine that was told to go goes.
 func (w *gardenletWorkers) scale(n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.cancel != nil {
-		if w.want == n {
-			return
-		}
-		w.cancel()
+	if w.cancel != nil && w.want == n {
+		return
 	}
-	before, done := w.done, make(chan struct{})
+	before, giveUp, wereToGo := w.done, w.cancel, w.want == 0
+	done := make(chan struct{})
 	ctx, cancel := context.WithCancel(context.Background())
 	w.want, w.err, w.done, w.cancel = n, nil, done, cancel
 	go func() {
 		defer close(done)
 		if before != nil {
+			lost := wereToGo && w.awaitLoss(ctx, before)
+			giveUp()
 			<-before
+			if lost {
+				w.machines.Abandon() // new machines do not wait for the Node objects of old ones
+			}
 		}
 		w.reach(ctx, n)
 	}()
+}
+
+// awaitLoss waits until all machines are gone. It says whether their Node objects could not be deleted within two more
+// attempts.
+func (w *gardenletWorkers) awaitLoss(ctx context.Context, gone <-chan struct{}) bool {
+	var lost time.Time
+	for {
+		select {
+		case <-gone:
+			return false
+		case <-ctx.Done():
+			return false
+		case <-time.After(100 * time.Millisecond):
+		}
+		if lost.IsZero() && len(w.machines.Nodes()) == 0 {
+			lost = time.Now()
+		}
+		if !lost.IsZero() && time.Since(lost) > 2*machineRetry {
+			return true
+		}
+	}
 }
 
 func (w *gardenletWorkers) reach(ctx context.Context, n int) {

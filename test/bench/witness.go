@@ -66,11 +66,17 @@ type Witness struct {
 	err     error
 }
 
-// Where the API server keeps webhook configurations.
-const (
-	configurationsPrefix = "/registry/admissionregistration.k8s.io/"
-	configurationsEnd    = "/registry/admissionregistration.k8s.io0" // '0' follows '/'
-)
+// etcdKeys is a directory of etcd and the first key after it, as base64 in JSON.
+type etcdKeys struct {
+	Key []byte `json:"key"`
+	End []byte `json:"range_end"`
+}
+
+// directories are where the API server keeps webhook configurations, by kind.
+var directories = map[string]etcdKeys{
+	KindValidating: {[]byte("/registry/validatingwebhookconfigurations/"), []byte("/registry/validatingwebhookconfigurations0")},
+	KindMutating:   {[]byte("/registry/mutatingwebhookconfigurations/"), []byte("/registry/mutatingwebhookconfigurations0")},
+}
 
 // Witness returns one that knows the present state of all hooks. It works until Close.
 func (b *Bench) Witness(ctx context.Context) (*Witness, error) {
@@ -78,21 +84,20 @@ func (b *Bench) Witness(ctx context.Context) (*Witness, error) {
 		etcd: "http://" + loopback(b.Shoot.etcdPort), client: &http.Client{Transport: &http.Transport{}},
 		hooks: map[HookID][]Sighting{}, changed: make(chan struct{}),
 	}
-	state := &etcdRange{}
-	err := w.post(ctx, "/v3/kv/range", map[string]any{
-		"key": []byte(configurationsPrefix), "range_end": []byte(configurationsEnd),
-	}, func(d *json.Decoder) error { return d.Decode(state) })
-	if err != nil {
-		return nil, fmt.Errorf("failed to read webhook configurations: %w", err)
-	}
-	for _, entry := range state.Entries {
-		if err := w.put(entry, time.Now()); err != nil {
-			return nil, err
-		}
-	}
 	watchCtx, cancel := context.WithCancel(context.Background())
 	w.cancel = cancel
-	w.watching.Go(func() { w.watch(watchCtx, state.Header.Revision+1) })
+	for kind, keys := range directories {
+		present := &etcdRange{}
+		err := w.post(ctx, "/v3/kv/range", keys, func(d *json.Decoder) error { return d.Decode(present) })
+		for _, entry := range present.Entries {
+			err = errors.Join(err, w.put(kind, entry, time.Now()))
+		}
+		if err != nil {
+			w.Close()
+			return nil, fmt.Errorf("failed to read %ss: %w", kind, err)
+		}
+		w.watching.Go(func() { w.watch(watchCtx, kind, keys, present.Header.Revision+1) })
+	}
 	return w, nil
 }
 
@@ -172,22 +177,25 @@ func (w *Witness) Await(ctx context.Context, done func() bool) error {
 
 // Messages of etcd's JSON gateway (api/etcdserverpb/rpc.proto in v3.6): int64 are strings, bytes base64.
 type (
-	etcdHeader struct {
-		Revision int64 `json:"revision,string"`
-	}
 	etcdEntry struct {
-		Key   []byte `json:"key"`
-		Value []byte `json:"value"`
+		Key      []byte `json:"key"`
+		Value    []byte `json:"value"`
+		Revision int64  `json:"mod_revision,string"`
 	}
 	etcdRange struct {
-		Header  etcdHeader  `json:"header"`
+		Header struct {
+			Revision int64 `json:"revision,string"`
+		} `json:"header"`
 		Entries []etcdEntry `json:"kvs"`
+	}
+	etcdWatchRequest struct {
+		etcdKeys
+		Revision int64 `json:"start_revision,string"`
 	}
 	etcdWatch struct {
 		Result struct {
-			Header   etcdHeader `json:"header"`
-			Canceled bool       `json:"canceled"`
-			Reason   string     `json:"cancel_reason"`
+			Canceled bool   `json:"canceled"`
+			Reason   string `json:"cancel_reason"`
 			Events   []struct {
 				Type  string    `json:"type"` // left out for PUT
 				Entry etcdEntry `json:"kv"`
@@ -217,78 +225,52 @@ func (w *Witness) post(ctx context.Context, path string, body any, read func(*js
 }
 
 // watch takes over all events from a revision on; a watch that ends is begun again where it was.
-func (w *Witness) watch(ctx context.Context, revision int64) {
+func (w *Witness) watch(ctx context.Context, kind string, keys etcdKeys, revision int64) {
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
-		request := map[string]any{"create_request": map[string]any{
-			"key": []byte(configurationsPrefix), "range_end": []byte(configurationsEnd), "start_revision": revision,
-		}}
-		err := w.post(ctx, "/v3/watch", request, func(d *json.Decoder) error {
+		request := map[string]any{"create_request": etcdWatchRequest{keys, revision}}
+		_ = w.post(ctx, "/v3/watch", request, func(d *json.Decoder) error {
 			for {
 				message := &etcdWatch{}
 				if err := d.Decode(message); err != nil {
 					return err
 				}
 				if message.Result.Canceled { // what is asked for was compacted away
-					return w.fail(fmt.Errorf("etcd cancelled the watch: %s", message.Result.Reason))
+					w.fail(fmt.Errorf("etcd cancelled the watch: %s", message.Result.Reason))
 				}
-				w.take(message)
-				if len(message.Result.Events) > 0 {
-					revision = message.Result.Header.Revision + 1
+				w.take(kind, message)
+				if events := message.Result.Events; len(events) > 0 {
+					revision = events[len(events)-1].Entry.Revision + 1
 				}
 			}
 		})
-		if err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
-			_ = w.fail(err)
-		}
 	}, 50*time.Millisecond)
 }
 
-func (w *Witness) fail(err error) error {
+func (w *Witness) fail(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.err = errors.Join(w.err, err)
-	return err
 }
 
-func (w *Witness) take(message *etcdWatch) {
+func (w *Witness) take(kind string, message *etcdWatch) {
 	now := time.Now()
 	for _, event := range message.Result.Events {
 		if event.Type == "DELETE" {
-			w.removed(event.Entry, now)
-		} else if err := w.put(event.Entry, now); err != nil {
-			_ = w.fail(err)
+			w.record(kind, path.Base(string(event.Entry.Key)), nil, now)
+		} else if err := w.put(kind, event.Entry, now); err != nil {
+			w.fail(err)
 		}
 	}
 }
 
-// kinds by the directory in etcd.
-var kinds = map[string]string{
-	"validatingwebhookconfigurations": KindValidating,
-	"mutatingwebhookconfigurations":   KindMutating,
-}
-
-func (e etcdEntry) configuration() (kind, name string) {
-	dir, name := path.Split(string(e.Key))
-	return kinds[path.Base(dir)], name
-}
-
-func (w *Witness) put(entry etcdEntry, at time.Time) error {
-	kind, name := entry.configuration()
-	if kind == "" {
-		return nil // an admission policy
-	}
+func (w *Witness) put(kind string, entry etcdEntry, at time.Time) error {
+	name := path.Base(string(entry.Key))
 	object, _, err := scheme.Codecs.UniversalDeserializer().Decode(entry.Value, nil, nil)
 	if err != nil {
 		return fmt.Errorf("failed to decode %s %s: %w", kind, name, err)
 	}
 	w.record(kind, name, sightings(object, at), at)
 	return nil
-}
-
-func (w *Witness) removed(entry etcdEntry, at time.Time) {
-	if kind, name := entry.configuration(); kind != "" {
-		w.record(kind, name, nil, at)
-	}
 }
 
 // sightings are the present hooks of a configuration, by hook name.

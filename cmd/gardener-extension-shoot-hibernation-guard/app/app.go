@@ -26,9 +26,11 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	configv1alpha1 "github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/apis/config/v1alpha1"
 	guardcontroller "github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/controller/guard"
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/controller/lifecycle"
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/guard"
@@ -63,7 +65,13 @@ func run(ctx context.Context, o *options) error {
 		return err
 	}
 	mgr.GetLogger().Info("Starting", "version", version.Get().GitVersion)
-	if err := addControllers(ctx, mgr, o); err != nil {
+	controllers := Controllers{
+		Config: o.config.config, Lifecycle: o.lifecycle.Completed().Options(), Guard: o.guard.Completed().Options(), Clock: clock.RealClock{},
+	}
+	if err := controllers.AddToManager(ctx, mgr); err != nil {
+		return err
+	}
+	if err := addHeartbeat(mgr, o); err != nil {
 		return err
 	}
 	if err := addChecks(mgr); err != nil {
@@ -73,23 +81,31 @@ func run(ctx context.Context, o *options) error {
 }
 
 func newManager(o *options) (manager.Manager, error) {
-	options := o.manager.Completed().Options()
-	options.Scheme = runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(options.Scheme), extensionscontroller.AddToScheme(options.Scheme)); err != nil {
-		return nil, fmt.Errorf("failed to make the scheme: %w", err)
+	options, err := ManagerOptions(o.manager.Completed().Options())
+	if err != nil {
+		return nil, err
 	}
-	options.Cache = cache.Options{ByObject: map[client.Object]cache.ByObject{
-		&extensionsv1alpha1.Cluster{}: {Transform: slim},
-		&appsv1.Deployment{}: {
-			Field: fields.OneTermEqualSelector("metadata.name", v1beta1constants.DeploymentNameKubeAPIServer),
-		},
-	}}
-	options.Client.Cache = &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &coordinationv1.Lease{}}}
 	mgr, err := manager.New(o.rest.Completed().Config, options)
 	if err != nil {
 		return nil, fmt.Errorf("failed to make the manager: %w", err)
 	}
 	return mgr, nil
+}
+
+// ManagerOptions adds to the options of a manager what the controllers need of it: types, and what is cached of them.
+func ManagerOptions(options manager.Options) (manager.Options, error) {
+	options.Scheme = runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(options.Scheme), extensionscontroller.AddToScheme(options.Scheme)); err != nil {
+		return options, fmt.Errorf("failed to make the scheme: %w", err)
+	}
+	options.Cache.ByObject = map[client.Object]cache.ByObject{
+		&extensionsv1alpha1.Cluster{}: {Transform: slim},
+		&appsv1.Deployment{}: {
+			Field: fields.OneTermEqualSelector("metadata.name", v1beta1constants.DeploymentNameKubeAPIServer),
+		},
+	}
+	options.Client.Cache = &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &coordinationv1.Lease{}}}
+	return options, nil
 }
 
 // slim drops what is large in a Cluster and not needed here; Clusters are never written back.
@@ -102,24 +118,38 @@ func slim(object any) (any, error) {
 	return object, nil
 }
 
-func addControllers(ctx context.Context, mgr manager.Manager, o *options) error {
-	config := o.config.config
+// Controllers are the two controllers that share the passes over a Shoot.
+type Controllers struct {
+	// Config, with its defaults.
+	Config *configv1alpha1.ControllerConfiguration
+	// Lifecycle and Guard are the options of the two.
+	Lifecycle, Guard controller.Options
+	// Clock of the seed. Decisions and reports go by it; timers and the time-outs of requests do not.
+	Clock clock.Clock
+}
+
+// AddToManager adds the controllers to a manager that was made with ManagerOptions.
+func (c Controllers) AddToManager(ctx context.Context, mgr manager.Manager) error {
 	loop := &guardcontroller.Loop{}
 	g := &guard.Guard{
 		Seed: mgr.GetClient(), Fresh: mgr.GetAPIReader(),
-		Events: mgr.GetEventRecorder(Name), Clock: clock.RealClock{},
-		SyncPeriod: config.Care.SyncPeriod.Duration, Loop: loop.Continue,
+		Events: mgr.GetEventRecorder(Name), Clock: c.Clock,
+		SyncPeriod: c.Config.Care.SyncPeriod.Duration, Loop: loop.Continue,
 		Shoots: shoot.NewConnections(mgr.GetClient(), loop.Notify, shoot.Options{
-			Timeout: config.ShootClient.Timeout.Duration, QPS: *config.ShootClient.QPS, Burst: int(*config.ShootClient.Burst),
+			Timeout: c.Config.ShootClient.Timeout.Duration, QPS: *c.Config.ShootClient.QPS, Burst: int(*c.Config.ShootClient.Burst),
 			UserAgent: Name + "/" + version.Get().GitVersion, Log: mgr.GetLogger().WithName("shoot"),
 		}),
 	}
-	if err := lifecycle.AddToManager(ctx, mgr, g, o.lifecycle.Completed().Options()); err != nil {
+	if err := lifecycle.AddToManager(ctx, mgr, g, c.Lifecycle); err != nil {
 		return fmt.Errorf("failed to add the lifecycle controller: %w", err)
 	}
-	if err := loop.AddToManager(mgr, g, o.guard.Completed().Options()); err != nil {
+	if err := loop.AddToManager(mgr, g, c.Guard); err != nil {
 		return fmt.Errorf("failed to add the guard controller: %w", err)
 	}
+	return nil
+}
+
+func addHeartbeat(mgr manager.Manager, o *options) error {
 	beat := o.heartbeat.Completed()
 	if err := heartbeat.Add(mgr, heartbeat.AddArgs{
 		ExtensionName: beat.ExtensionName, Namespace: beat.Namespace, RenewIntervalSeconds: beat.RenewIntervalSeconds, Clock: clock.RealClock{},

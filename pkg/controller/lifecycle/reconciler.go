@@ -39,8 +39,10 @@ const (
 	Name = "lifecycle"
 	// finalizer is the one the extension library sets for our suffix.
 	finalizer = extension.FinalizerPrefix + "/" + v1alpha1.ExtensionType
-	// heldRequeue is how often a held Extension is looked at again.
-	heldRequeue = 5 * time.Second
+	// heldRequeue is how often a held Extension is looked at again; heldAsleepRequeue while its Shoot sleeps, when gardenlet
+	// tells of the wake-up by a new timestamp anyway.
+	heldRequeue       = 5 * time.Second
+	heldAsleepRequeue = time.Minute
 	// awakePatience is how long a deleted Extension of an awake Shoot is held for hooks that are still open (design section 6).
 	awakePatience = 2 * time.Minute
 )
@@ -115,6 +117,9 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	if answerErr := r.answer(ctx, log, ex, err); answerErr != nil {
 		return reconcile.Result{}, answerErr
+	}
+	if out.Phase == phase.Asleep {
+		return reconcile.Result{RequeueAfter: heldAsleepRequeue}, nil
 	}
 	return reconcile.Result{RequeueAfter: heldRequeue}, nil
 }
