@@ -38,8 +38,8 @@ func Patch(ctx context.Context, c client.Client, configuration hook.Configuratio
 	return hook.FromValidating(o), nil
 }
 
-// Report writes the report for the Shoot's owner, on change only.
-func Report(ctx context.Context, c client.Client, report string) error {
+// Report writes the report for the Shoot's owner, on change only. If there is none yet, it is begun only if begin says so.
+func Report(ctx context.Context, c client.Client, report string, begin bool) error {
 	want := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.ReportNamespace, Name: v1alpha1.ReportName},
 		Data:       map[string]string{v1alpha1.ReportKey: report},
@@ -47,6 +47,8 @@ func Report(ctx context.Context, c client.Client, report string) error {
 	have := &corev1.ConfigMap{}
 	err := c.Get(ctx, client.ObjectKeyFromObject(want), have)
 	switch {
+	case apierrors.IsNotFound(err) && !begin:
+		return nil
 	case apierrors.IsNotFound(err):
 		err = c.Create(ctx, want, client.FieldOwner(v1alpha1.FieldManager))
 	case err == nil && have.Data[v1alpha1.ReportKey] != report:

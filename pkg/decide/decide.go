@@ -68,45 +68,6 @@ func damaged(s Subject, d Decision) Decision {
 	return d
 }
 
-// remember keeps since when the backend is ready, and what it looked like.
-func remember(now time.Time, s Subject) Memory {
-	m := s.Memory
-	if s.Hook != nil {
-		m.GoneSince = time.Time{}
-	} else if m.GoneSince.IsZero() {
-		m.GoneSince = now
-	}
-	if s.Verdict == nil {
-		return m
-	}
-	if s.Verdict.State != backend.Ready || now.Sub(m.Seen) > longestGap {
-		m.ReadySince = time.Time{} // an unknown verdict is a break, too: Ready must have been seen all the time
-	}
-	if s.Verdict.State == backend.Unknown {
-		return m
-	}
-	if s.Verdict.State == backend.Ready && m.ReadySince.IsZero() {
-		m.ReadySince = now
-	}
-	m.Seen, m.State = now, s.Verdict.State
-	if s.Verdict.Members != nil {
-		m.Members = s.Verdict.Members
-	}
-	return m
-}
-
-// went says whether the backend turned NotReady, or one of its pods or processes ended.
-func went(s Subject) bool {
-	if s.Verdict == nil || s.Verdict.State == backend.Unknown {
-		return false
-	}
-	if s.Verdict.State == backend.NotReady && s.Memory.State == backend.Ready {
-		return true
-	}
-	return s.Verdict.Members != nil &&
-		slices.ContainsFunc(s.Memory.Members, func(m string) bool { return !slices.Contains(s.Verdict.Members, m) })
-}
-
 func is(s Subject, state backend.State) bool { return s.Verdict != nil && s.Verdict.State == state }
 
 // told is the verdict as reason and message.
@@ -143,7 +104,7 @@ func notOnRecord(in Shoot, s Subject, d Decision) Decision {
 	}
 	d.Record = nil
 	if isOurs(s.Configuration, s.Hook.Name) || s.Annotated != nil {
-		d.State, d.Action, d.NextCheck = Returning, ReleaseIt, probeInterval
+		d.State, d.Action, d.NextCheck = Returning, ReleaseIt, in.probe()
 	}
 	return d
 }
@@ -159,14 +120,12 @@ func why(in Shoot, s Subject) string {
 	}
 }
 
-// toOpen returns the values of the hook with each field opened that stands at its original, and whether it is to be set to them.
+// toOpen returns the values of the hook when it is open, and whether it is to be set to them. An open timeout that was configured
+// otherwise then stays.
 func toOpen(in Shoot, s Subject, d Decision, f fields) (hook.Values, bool) {
-	to, target := s.Hook.Values, openValues(in, *s.Hook, *d.Record)
-	if f.policy == original {
-		to.Policy = target.Policy
-	}
-	if f.timeout == original {
-		to.Timeout = target.Timeout
+	to := openValues(in, *s.Hook, *d.Record)
+	if f.timeout == ours {
+		to.Timeout = s.Hook.Values.Timeout
 	}
 	return to, to != s.Hook.Values && wants(in, s, d) && mayOpen(in, s)
 }
@@ -193,8 +152,8 @@ func wants(in Shoot, s Subject, d Decision) bool {
 		// Everything in scope, without waiting for verdicts; but a live owner that reverted us is not fought.
 		return d.Record.Opened == nil || d.Record.Verdict != string(backend.Ready)
 	default:
-		// Unknown counts as not ready; a hook that was judged ready before in this cycle is the loop's matter.
-		return !is(s, backend.Ready) && d.Memory.State != backend.Ready
+		// Unknown counts as not ready; a hook that was judged ready, now or before in this cycle, is the loop's matter.
+		return d.Memory.State != backend.Ready
 	}
 }
 
@@ -225,7 +184,7 @@ func openIt(in Shoot, s Subject, d Decision, to hook.Values) Decision {
 
 // fought names the owner that closes the hook again and again; the last one that did is the former owner of the policy.
 func fought(in Shoot, s Subject, d Decision) Decision {
-	if !s.Opens.Fought(in.Now) {
+	if !s.Opens.Fought(in.Now) || !is(s, backend.NotReady) {
 		return d
 	}
 	manager := "an unknown manager"
@@ -242,7 +201,7 @@ func fought(in Shoot, s Subject, d Decision) Decision {
 
 // open decides on a hook on record that is not fully at its original.
 func open(in Shoot, s Subject, d Decision, f fields) Decision {
-	d.State, d.NextCheck = Open, probeInterval
+	d.State, d.NextCheck = Open, in.probe()
 	owned := isOurs(s.Configuration, s.Hook.Name) || len(s.Configuration.Owners(s.Hook.Name)) == 0
 	if d.Record.Opened == nil && owned {
 		d.Record.Opened = &metav1.Time{Time: in.Now}
@@ -252,13 +211,15 @@ func open(in Shoot, s Subject, d Decision, f fields) Decision {
 			d.State, d.NextCheck = Stabilizing, min(when, probeInterval)
 			return d
 		}
-		return restoreIt(s, d, f)
+		d.State, d.Action, d.NextCheck = Returning, RestoreIt, time.Second
+		d.From, d.To = s.Hook.Values, values(d.Record.Original) // a field that is not ours stands there already
+		return d
 	}
 	if to, opens := toOpen(in, s, d, f); opens {
 		return openIt(in, s, d, to)
 	}
-	if in.DeadlinePassed && in.Phase != phase.GoingDown {
-		d.State, d.NextCheck = StillOpen, 0
+	if in.overdue() {
+		d.State = StillOpen
 		return d
 	}
 	return fought(in, s, d)
@@ -280,19 +241,6 @@ func givesBack(in Shoot, s Subject, d Decision) (bool, time.Duration) {
 	return is(s, backend.NotReady) && (brokenBefore || in.Settings.RestoreByForce) || s.Hook.Service == nil, 0
 }
 
-// restoreIt gives the hook its original back, in the fields that stand at our value.
-func restoreIt(s Subject, d Decision, f fields) Decision {
-	d.State, d.Action, d.NextCheck = Returning, RestoreIt, time.Second
-	d.From, d.To = s.Hook.Values, s.Hook.Values
-	if f.policy == ours {
-		d.To.Policy = d.Record.Original.FailurePolicy
-	}
-	if f.timeout == ours {
-		d.To.Timeout = d.Record.Original.TimeoutSeconds
-	}
-	return d
-}
-
 // atOriginal decides on a hook on record that stands at its original.
 func atOriginal(in Shoot, s Subject, d Decision) Decision {
 	rec := d.Record
@@ -311,7 +259,7 @@ func atOriginal(in Shoot, s Subject, d Decision) Decision {
 	}
 	if rec.Returned == nil {
 		if is(s, backend.Unknown) || in.Phase == phase.WakingUp && !is(s, backend.Ready) {
-			d.State, d.NextCheck = Reverted, probeInterval
+			d.State, d.NextCheck = Reverted, in.probe()
 			return d
 		}
 		rec.Returned, rec.ReturnedBy = &metav1.Time{Time: in.Now}, v1alpha1.ReturnedByOwner
@@ -326,7 +274,7 @@ func atOriginal(in Shoot, s Subject, d Decision) Decision {
 func settle(in Shoot, s Subject, d Decision, limit bool) Decision {
 	switch {
 	case leftover(s):
-		d.State, d.Action, d.NextCheck = Returning, ReleaseIt, probeInterval
+		d.State, d.Action, d.NextCheck = Returning, ReleaseIt, in.probe()
 	case watched(in, d.Record):
 		d.State, d.NextCheck = Watched, min(probeInterval, d.Record.Returned.Add(in.Settings.Stabilization).Sub(in.Now))
 	case limit && s.Verdict != nil && !is(s, backend.Ready):

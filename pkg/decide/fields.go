@@ -37,21 +37,21 @@ func recorded(in Shoot, s Subject) (*v1alpha1.HookRecord, fields) {
 	if rec == nil {
 		return nil, fields{}
 	}
-	values, target := s.Hook.Values, openValues(in, *s.Hook, *rec)
+	stands, target := s.Hook.Values, openValues(in, *s.Hook, *rec)
 	ourPolicy, ourTimeout := s.Configuration.Ours(s.Hook.Name)
 	others := s.Configuration.Owners(s.Hook.Name)
 	inherited := inherits(in, s, rec)
 	f := fields{
-		policy: where(values.Policy, rec.Original.FailurePolicy, target.Policy,
+		policy: where(stands.Policy, rec.Original.FailurePolicy, target.Policy,
 			ourPolicy, inherited || !owns(others, hook.FieldFailurePolicy)),
-		timeout: where(values.Timeout, rec.Original.TimeoutSeconds, target.Timeout,
+		timeout: where(stands.Timeout, rec.Original.TimeoutSeconds, target.Timeout,
 			ourTimeout, inherited || !owns(others, hook.FieldTimeoutSeconds)),
 	}
 	if f.policy == foreign {
-		rec.Original.FailurePolicy, f.policy = values.Policy, original
+		rec.Original.FailurePolicy, f.policy = stands.Policy, original
 	}
 	if f.timeout == foreign {
-		rec.Original.TimeoutSeconds, f.timeout = values.Timeout, original
+		rec.Original.TimeoutSeconds, f.timeout = stands.Timeout, original
 	}
 	rec.FormerOwners = formerOwners(rec.FormerOwners, others, ourPolicy, ourTimeout)
 	return rec, f
@@ -61,7 +61,7 @@ func recorded(in Shoot, s Subject) (*v1alpha1.HookRecord, fields) {
 func recordOf(in Shoot, s Subject) *v1alpha1.HookRecord {
 	if s.Record != nil {
 		rec := s.Record.DeepCopy()
-		rec.Gone = false
+		rec.Gone, rec.Backend = false, record.Backend(*s.Hook)
 		return rec
 	}
 	if s.Annotated == nil || !standsOpen(in, s) {
@@ -76,13 +76,13 @@ func recordOf(in Shoot, s Subject) *v1alpha1.HookRecord {
 // standsOpen says whether a field of a hook that is not on record stands where we would have put it, given the original in our
 // annotation. An open timeout that was configured otherwise then is known by its owner.
 func standsOpen(in Shoot, s Subject) bool {
-	values, o := s.Hook.Values, *s.Annotated
-	if values.Policy == admissionregistrationv1.Ignore && o.FailurePolicy != admissionregistrationv1.Ignore {
+	stands, o := s.Hook.Values, *s.Annotated
+	if stands.Policy == admissionregistrationv1.Ignore && o.FailurePolicy != admissionregistrationv1.Ignore {
 		return true
 	}
 	_, ourTimeout := s.Configuration.Ours(s.Hook.Name)
 	open := openValues(in, *s.Hook, v1alpha1.HookRecord{Original: o})
-	return values.Timeout != o.TimeoutSeconds && (ourTimeout || values.Timeout == open.Timeout)
+	return stands.Timeout != o.TimeoutSeconds && (ourTimeout || stands.Timeout == open.Timeout)
 }
 
 // inherits says whether an open value is of the guard's making although another manager owns the field. Two things do that: an
@@ -217,6 +217,9 @@ func withField(owners []v1alpha1.FieldOwner, owner v1alpha1.FieldOwner, field st
 }
 
 func openValues(in Shoot, h hook.Hook, rec v1alpha1.HookRecord) hook.Values {
-	o := hook.Values{Policy: rec.Original.FailurePolicy, Timeout: rec.Original.TimeoutSeconds}
-	return hook.OpenValues(h, o, in.Settings.OpenValidating, in.Settings.OpenMutating)
+	return hook.OpenValues(h, values(rec.Original), in.Settings.OpenValidating, in.Settings.OpenMutating)
+}
+
+func values(o v1alpha1.Original) hook.Values {
+	return hook.Values{Policy: o.FailurePolicy, Timeout: o.TimeoutSeconds}
 }

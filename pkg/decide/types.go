@@ -119,6 +119,17 @@ type Shoot struct {
 	Settings Settings
 }
 
+// overdue says whether the Shoot woke up and the deadline of that has passed.
+func (in Shoot) overdue() bool { return in.DeadlinePassed && in.Phase != phase.GoingDown }
+
+// probe is after what time a hook that is not given back is looked at; past the deadline the care of an awake Shoot does.
+func (in Shoot) probe() time.Duration {
+	if in.overdue() {
+		return 0
+	}
+	return probeInterval
+}
+
 // Subject is one hook with all that is known of it.
 type Subject struct {
 	// Configuration that holds the hook; for a vanished hook the zero value or the configuration without the entry.
@@ -139,18 +150,6 @@ type Subject struct {
 	Memory Memory
 	// Opens of its configuration.
 	Opens Opens
-}
-
-// Memory of a hook between two passes. Losing it costs time, never correctness.
-type Memory struct {
-	// ReadySince is when the backend became ready; zero while it is not.
-	ReadySince time.Time
-	// GoneSince is when the hook vanished; zero while it exists.
-	GoneSince time.Time
-	// Seen is the time of the last verdict that was not Unknown, State its state, and Members the last ones that could be read.
-	Seen    time.Time
-	State   backend.State
-	Members []string
 }
 
 // Decision on one hook.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -60,7 +61,7 @@ func (p *pass) act(ctx context.Context) error {
 		}
 		p.applyAll(ctx, plans)
 		if ctx.Err() != nil {
-			break // what was written is told all the same
+			break // a call tells what was written all the same
 		}
 	}
 	if openFirst {
@@ -242,8 +243,11 @@ func standsOpen(d decided) bool {
 	return rec != nil && h != nil && h.Values != hook.Values{Policy: rec.Original.FailurePolicy, Timeout: rec.Original.TimeoutSeconds}
 }
 
-// noteVerdicts records what the backends said before the sleep, once.
+// noteVerdicts records what the backends said before the sleep, once. After nodes have begun to go a verdict says nothing.
 func (p *pass) noteVerdicts() {
+	if cluster := p.world.cluster; cluster.Err != nil || !cluster.ReadyNode() || !cluster.TunnelUp() {
+		return
+	}
 	for key, rec := range p.state.Hooks {
 		if rec.Verdict != "" || rec.Backend == nil {
 			continue
@@ -300,24 +304,32 @@ func (p *pass) finished() bool {
 	return true
 }
 
-// mayNotWake returns why the Shoot may not wake up if it sleeps now; nil when all is open.
+// mayNotWake returns why the Shoot may not wake up if it sleeps now; nil when all is open. It names three hooks at most.
 func (p *pass) mayNotWake() error {
-	var stuck []error
-	for _, d := range p.decisions {
+	var stuck []string
+	for _, key := range names(p.decisions) {
+		d := p.decisions[key]
 		s := d.subject
 		if !s.Scope.InScope || s.Hook == nil {
 			continue
 		}
-		failed := p.failures[keyOf(s.Configuration)]
 		switch {
 		case d.decision.State == decide.NotOpenable:
-			stuck = append(stuck, fmt.Errorf("%s/%s cannot be opened: %s", s.Configuration.Name, s.Hook.Name, d.decision.Message))
+			stuck = append(stuck, fmt.Sprintf("%s/%s cannot be opened: %s", s.Configuration.Name, s.Hook.Name, d.decision.Message))
 		case d.decision.Action == decide.OpenIt:
-			if failed == nil {
-				failed = errNoTime
+			cause := p.failures[keyOf(s.Configuration)]
+			if cause == nil {
+				cause = errNoTime
 			}
-			stuck = append(stuck, fmt.Errorf("%s/%s could not be opened: %w", s.Configuration.Name, s.Hook.Name, failed))
+			stuck = append(stuck, fmt.Sprintf("%s/%s could not be opened: %v", s.Configuration.Name, s.Hook.Name, cause))
 		}
 	}
-	return errors.Join(stuck...)
+	if len(stuck) == 0 {
+		return nil
+	}
+	const most = 3
+	if more := len(stuck) - most; more > 0 {
+		stuck = append(stuck[:most], fmt.Sprintf("and %d more", more))
+	}
+	return errors.New(strings.Join(stuck, "; "))
 }

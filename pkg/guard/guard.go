@@ -49,6 +49,7 @@ type Guard struct {
 type entry struct {
 	turn   chan struct{} // holds one token while a pass runs
 	yield  context.CancelFunc
+	calls  int // lifecycle calls that wait for their turn
 	memory memory
 }
 
@@ -115,12 +116,19 @@ type Outcome struct {
 func (g *Guard) Pass(ctx context.Context, log logr.Logger, key types.NamespacedName, lifecycle bool) (Outcome, error) {
 	e := g.entry(key)
 	if lifecycle {
-		g.interrupt(e)
+		g.callWaits(e, 1)
 	}
+	var err error
 	select {
 	case e.turn <- struct{}{}:
 	case <-ctx.Done():
-		return Outcome{}, ctx.Err()
+		err = ctx.Err()
+	}
+	if lifecycle {
+		g.callWaits(e, -1)
+	}
+	if err != nil {
+		return Outcome{}, err
 	}
 	defer func() { <-e.turn }()
 
@@ -156,18 +164,22 @@ func (g *Guard) entry(key types.NamespacedName) *entry {
 	return e
 }
 
-func (g *Guard) interrupt(e *entry) {
+// callWaits counts the calls that wait and interrupts the loop's pass for them.
+func (g *Guard) callWaits(e *entry, change int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if e.yield != nil {
+	if e.calls += change; e.calls > 0 && e.yield != nil {
 		e.yield()
 	}
 }
 
+// setYield says how to interrupt the loop's pass that begins, and does so at once if a call waits already.
 func (g *Guard) setYield(e *entry, cancel context.CancelFunc) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	e.yield = cancel
+	if e.yield = cancel; cancel != nil && e.calls > 0 {
+		cancel()
+	}
 }
 
 func (g *Guard) forget(key types.NamespacedName) {

@@ -18,8 +18,17 @@ import (
 
 // holdBack says whether this flow attempt is held back because of cause, and notes it.
 func (p *pass) holdBack(cause error) error {
+	cycle := p.state.Cycle
+	if cycle == nil {
+		return nil
+	}
+	if cause == nil {
+		cycle.LetGo, cycle.MayNotWake = false, ""
+		return nil
+	}
 	attempt := p.extension.Annotations[v1beta1constants.GardenerTimestamp]
-	if p.state.Cycle == nil || !record.HoldBack(p.state.Cycle, attempt, p.now) {
+	if !record.HoldBack(cycle, attempt, p.now) {
+		cycle.MayNotWake = cause.Error()
 		return nil
 	}
 	return fmt.Errorf("hibernation is held back, the Shoot might not wake up: %w", cause)
@@ -37,8 +46,13 @@ func (p *pass) settings() decide.Settings {
 
 // shootFacts are what all decisions of this pass share.
 func (p *pass) shootFacts() decide.Shoot {
+	var begun time.Time
+	if p.state.Cycle != nil {
+		begun = p.state.Cycle.Begun.Time
+	}
 	return decide.Shoot{
-		Now: p.now, Phase: p.phase, Call: p.call(), MayOpenNew: record.MayOpenNew(p.state),
+		Begun: begun,
+		Now:   p.now, Phase: p.phase, Call: p.call(), MayOpenNew: record.MayOpenNew(p.state),
 		DeadlinePassed: p.facts.DeadlinePassed, IsHibernated: p.facts.IsHibernated,
 		GiveUp:   p.phase == phase.GoingDown && p.overdue(),
 		Settings: p.settings(),
@@ -71,7 +85,7 @@ func (p *pass) outcome() Outcome {
 		}
 	}
 	switch {
-	case p.phase == phase.Awake && len(p.state.Hooks) > 0:
+	case p.phase == phase.Awake && (len(p.state.Hooks) > 0 || p.readOnly != ""):
 		if out.NextCheck == 0 || out.NextCheck > p.guard.SyncPeriod {
 			out.NextCheck = p.guard.SyncPeriod
 		}
@@ -80,7 +94,7 @@ func (p *pass) outcome() Outcome {
 	}
 	if len(p.failures) > 0 {
 		out.NextCheck = p.memory.backOff()
-	} else if p.conn != nil {
+	} else if p.conn != nil && p.shootError == nil {
 		p.memory.failed = 0
 	}
 	return out

@@ -64,7 +64,6 @@ type pass struct {
 	configurations []hook.Configuration
 	decisions      map[string]decided
 	failures       map[configurationKey]error
-	verdictsRead   bool
 	world          world
 	hadRecord      bool
 	writes         []write
@@ -92,9 +91,10 @@ func (p *pass) run(ctx context.Context) (Outcome, error) {
 		return p.outcome(), nil
 	case phase.Asleep:
 		p.guard.Shoots.Close(p.key.Namespace)
+		record.Slept(p.state)
 		return p.outcome(), p.tell(ctx)
 	case phase.Awake:
-		if !p.lifecycle && !p.facts.OnRecord && len(p.state.Hooks) == 0 {
+		if !p.lifecycle && p.nothingOnRecord() {
 			p.guard.Shoots.Close(p.key.Namespace)
 			return p.outcome(), p.tell(ctx)
 		}
@@ -115,10 +115,16 @@ func (p *pass) readSeed(ctx context.Context) error {
 		seed = p.guard.Fresh
 	}
 	if p.cluster, err = extensions.GetCluster(ctx, seed, p.key.Namespace); err != nil {
-		return fmt.Errorf("failed to get the Cluster: %w", client.IgnoreNotFound(err))
+		return fmt.Errorf("failed to get the Cluster: %v", err) // not wrapped: a missing Cluster is no missing Extension
 	}
 	if p.cluster.Shoot == nil {
 		return errors.New("the Cluster holds no Shoot")
+	}
+	p.readState()
+	if !p.lifecycle && p.contradicts() {
+		if p.cluster, err = extensions.GetCluster(ctx, p.guard.Fresh, p.key.Namespace); err != nil {
+			return fmt.Errorf("failed to get the Cluster: %v", err)
+		}
 	}
 	deployment := &appsv1.Deployment{}
 	err = seed.Get(ctx, client.ObjectKey{Namespace: p.key.Namespace, Name: v1beta1constants.DeploymentNameKubeAPIServer}, deployment)
@@ -132,10 +138,16 @@ func (p *pass) readSeed(ctx context.Context) error {
 			p.facts.Replicas = *deployment.Spec.Replicas
 		}
 	}
-	p.readState()
 	p.readConfig()
 	p.readShoot()
 	return nil
+}
+
+// contradicts says whether the cached Cluster is of another direction than the running cycle, which began with gardenlet's
+// word: the cache may be behind.
+func (p *pass) contradicts() bool {
+	return record.MayOpenNew(p.state) && p.cluster.Shoot != nil &&
+		helper.HibernationIsEnabled(p.cluster.Shoot) != (p.state.Cycle.Direction == v1alpha1.DirectionHibernate)
 }
 
 // readState decodes the record. One that is newer than this binary, or damaged, is restored from but not rewritten.
@@ -181,6 +193,12 @@ func (p *pass) onRecord() bool {
 	return hooksOnRecord(p.state) || record.CycleRuns(p.state)
 }
 
+// nothingOnRecord says whether an awake Shoot need not be looked at. A record that cannot be read is not an empty one: what it
+// held may be open still.
+func (p *pass) nothingOnRecord() bool {
+	return !p.facts.OnRecord && len(p.state.Hooks) == 0 && p.readOnly == ""
+}
+
 func hooksOnRecord(s *v1alpha1.GuardState) bool {
 	for _, h := range s.Hooks {
 		if !h.Gone {
@@ -210,9 +228,7 @@ func (p *pass) see(ctx context.Context) (Outcome, error) {
 	}
 	var holdBack error
 	if p.phase == phase.GoingDown && p.call() {
-		if cause := p.mayNotWake(); cause != nil {
-			holdBack = p.holdBack(cause)
-		}
+		holdBack = p.holdBack(p.mayNotWake())
 	}
 	err := p.tell(ctx)
 	p.tellShoot(ctx)
@@ -295,19 +311,15 @@ func (p *pass) unreachable(ctx context.Context, cause error) (Outcome, error) {
 		return p.outcome(), ctx.Err()
 	}
 	p.shootError = cause
-	p.facts.APIAnswers = false
-	p.phase = phase.Of(p.facts)
 	var holdBack error
-	if p.facts.TransitionCall {
-		direction := v1alpha1.DirectionWakeUp
-		if p.facts.HibernationEnabled {
-			direction = v1alpha1.DirectionHibernate
-		}
-		record.BeginCycle(p.state, direction, p.now)
-		if p.facts.HibernationEnabled {
+	if p.call() { // as far as the phase goes without the API server
+		p.beginCycle()
+		if p.phase == phase.GoingDown && !p.settings().Report {
 			holdBack = p.holdBack(fmt.Errorf("the Shoot's API server does not answer: %w", cause))
 		}
 	}
+	p.facts.APIAnswers = false
+	p.phase = phase.Of(p.facts)
 	err := p.tell(ctx)
 	out := p.outcome()
 	out.HoldBack = holdBack

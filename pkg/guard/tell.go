@@ -119,7 +119,11 @@ func (p *pass) tell(ctx context.Context) error {
 }
 
 func (p *pass) reportInput() report.Input {
-	in := report.Input{Phase: p.phase, Mode: *p.config.Mode, Cycle: p.state.Cycle, ReadOnly: p.readOnly}
+	told := p.phase
+	if told == phase.WakingUp && p.decisions != nil && !p.onRecord() {
+		told = phase.Awake // this pass has finished the wake-up
+	}
+	in := report.Input{Phase: told, Mode: *p.config.Mode, Cycle: p.state.Cycle, ReadOnly: p.readOnly}
 	if p.configError != nil {
 		in.ConfigError = p.configError.Error()
 	}
@@ -188,14 +192,19 @@ func (p *pass) tellShoot(ctx context.Context) {
 	if len(p.writes) > 0 {
 		p.eventsOnSeed()
 	}
-	if len(p.writes) == 0 && len(p.state.Hooks) == 0 && !p.hadRecord {
+	begin := len(p.writes) > 0 || len(p.state.Hooks) > 0 || p.hadRecord
+	if !begin && !p.lifecycle {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, shootReportTimeout)
 	defer cancel()
-	text, err := yaml.Marshal(report.Status(p.reportInput()))
+	var text []byte
+	err := errors.New("there is none")
+	if status := p.extension.Status.ProviderStatus; status != nil {
+		text, err = yaml.JSONToYAML(status.Raw)
+	}
 	if err == nil {
-		err = apply.Report(ctx, p.conn.Client, string(text))
+		err = apply.Report(ctx, p.conn.Client, string(text), begin)
 	}
 	if err != nil {
 		p.log.V(1).Info("Report in the Shoot was not written", "reason", err.Error())

@@ -5,6 +5,7 @@ package guard
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 
@@ -22,6 +23,9 @@ type world struct {
 	cluster  backend.Cluster
 	verdicts map[backend.Ref]backend.Verdict
 }
+
+// errNotAsked stands for facts that could change nothing.
+var errNotAsked = errors.New("the backend was not asked for")
 
 // readWorld reads and judges the backends that decisions depend on.
 func (p *pass) readWorld(ctx context.Context) {
@@ -49,10 +53,16 @@ func (p *pass) readWorld(ctx context.Context) {
 	}
 	cluster.ReadyNodeSince = p.memory.readyNodeSince
 	p.world.cluster = cluster
+	if p.lifecycle && cluster.Err == nil && (!cluster.FreshNode() || !cluster.TunnelUp()) {
+		// No backend can answer: a wake-up's call has no time to ask about each of them.
+		for ref := range refs {
+			p.world.verdicts[ref] = backend.Judge(cluster, ref, backend.Facts{NamespaceFound: true, Err: errNotAsked})
+		}
+		return
+	}
 	for ref, facts := range snapshot.Backends(ctx, reader, refs) {
 		p.world.verdicts[ref] = backend.Judge(cluster, ref, facts)
 	}
-	p.verdictsRead = true
 }
 
 // refs are the backends of the hooks on record or with our annotation; in a transition of all hooks in scope.

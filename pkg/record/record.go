@@ -35,17 +35,31 @@ func MayOpenNew(s *v1alpha1.GuardState) bool {
 
 // BeginCycle begins a cycle at a lifecycle call of gardenlet, unless one of this direction already runs. Hooks that are
 // still on record stay, without what they went through in the cycle before.
+//
+// A hook that was never given back keeps the verdict of before it was opened: what its backend says now does not tell whether
+// it was broken then.
 func BeginCycle(s *v1alpha1.GuardState, direction v1alpha1.Direction, now time.Time) {
 	if MayOpenNew(s) && s.Cycle.Direction == direction {
+		if direction == v1alpha1.DirectionHibernate {
+			s.Cycle.FirstReadyNode = nil // noted while the Shoot was to wake up without a flow
+		}
 		return
 	}
 	s.Cycle = &v1alpha1.Cycle{Direction: direction, Begun: metav1.NewTime(now)}
 	for key, h := range s.Hooks {
-		h.Opened, h.Returned, h.ReturnedBy, h.Reopened = nil, nil, "", 0
-		if direction == v1alpha1.DirectionHibernate {
+		if direction == v1alpha1.DirectionHibernate && h.Returned != nil {
 			h.Verdict, h.VerdictReason = "", ""
 		}
+		h.Opened, h.Returned, h.ReturnedBy, h.Reopened = nil, nil, "", 0
 		s.Hooks[key] = h
+	}
+}
+
+// Slept notes that the Shoot's API server is down: whatever wake-up was on record is over, and its deadline does not count for
+// the next one.
+func Slept(s *v1alpha1.GuardState) {
+	if s.Cycle != nil {
+		s.Cycle.FirstReadyNode = nil
 	}
 }
 
@@ -101,15 +115,18 @@ func HoldBack(c *v1alpha1.Cycle, attempt string, now time.Time) bool {
 
 // New is the record of a hook that has not been changed yet.
 func New(c hook.Configuration, h hook.Hook) v1alpha1.HookRecord {
-	r := v1alpha1.HookRecord{
+	return v1alpha1.HookRecord{
 		Kind: string(c.Kind), Configuration: c.Name, UID: c.UID, Hook: h.Name,
-		Original:     v1alpha1.Original{FailurePolicy: h.Values.Policy, TimeoutSeconds: h.Values.Timeout},
-		FormerOwners: c.Owners(h.Name),
+		Backend: Backend(h), Original: h.Values.Original(), FormerOwners: c.Owners(h.Name),
 	}
-	if h.Service != nil {
-		r.Backend = &v1alpha1.Backend{Namespace: h.Service.Namespace, Name: h.Service.Name, Port: h.Service.Port}
+}
+
+// Backend is the Service behind h as it goes on record; nil without one.
+func Backend(h hook.Hook) *v1alpha1.Backend {
+	if h.Service == nil {
+		return nil
 	}
-	return r
+	return &v1alpha1.Backend{Namespace: h.Service.Namespace, Name: h.Service.Name, Port: h.Service.Port}
 }
 
 // Key is the key of r in GuardState.Hooks.

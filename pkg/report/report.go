@@ -166,9 +166,8 @@ func goingToSleep(in Input) (gardencorev1beta1.ConditionStatus, string, string) 
 		return "", "", ""
 	case in.Cycle != nil && in.Cycle.LetGo:
 		message := "Hibernation was let go although webhooks could not be opened; the Shoot may not wake up."
-		stuck := pick(in.Hooks, func(h Hook) bool { return h.State == decide.NotOpenable || h.Action == decide.OpenIt })
-		if len(stuck) > 0 {
-			message += " Not opened: " + names(stuck)
+		if in.Cycle.MayNotWake != "" {
+			message += " " + in.Cycle.MayNotWake
 		}
 		return gardencorev1beta1.ConditionProgressing, v1alpha1.ReasonMayNotWake, message
 	case in.Phase == phase.Asleep:

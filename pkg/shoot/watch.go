@@ -7,7 +7,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
+	"github.com/go-logr/logr"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -19,11 +21,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
+// fillPatience is how long a pass waits for the cache to be filled; it goes on being filled afterwards.
+const fillPatience = 5 * time.Second
+
 // watched is the cache of a Shoot whose hooks are open, or are about to be.
 type watched struct {
 	cache  cache.Cache
 	cancel context.CancelFunc
 	done   chan struct{}
+	filled chan struct{} // closed once the cache holds everything
 }
 
 // Interested names the namespaces in which pods, services and endpoints matter from now on.
@@ -33,27 +39,38 @@ func (c *Connection) Interested(namespaces ...string) {
 	}
 }
 
-// Reader reads pods, nodes, leases, services and endpoints: from the cache once Watch has succeeded, else from the API server.
+// Reader reads pods, nodes, leases, services and endpoints: from the cache while it is filled, else from the API server.
 func (c *Connection) Reader() client.Reader {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.watched != nil {
+	if c.watched != nil && c.watched.isFilled() {
 		return c.watched.cache
 	}
 	return c.Client
 }
 
-// Watching says whether Watch has succeeded and StopWatching was not called since.
-func (c *Connection) Watching() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.watched != nil
+// Watch starts the cache, if it does not run, and waits for a while until it is filled. An error says that it is not, or not
+// yet: it is filled in the background as long as StopWatching is not called.
+func (c *Connection) Watch(ctx context.Context) error {
+	w, running, err := c.startWatching(ctx)
+	if err != nil || running {
+		return err // who comes later does not wait, but reads from the API server until the cache is filled
+	}
+	ctx, cancel := context.WithTimeout(ctx, fillPatience)
+	defer cancel()
+	select {
+	case <-w.filled:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("failed to fill the cache of the Shoot: %w", ctx.Err())
+	}
 }
 
-// Watch starts the cache and waits until it is filled or ctx ends. It does nothing when it runs already.
-func (c *Connection) Watch(ctx context.Context) error {
-	if c.Watching() {
-		return nil
+func (c *Connection) startWatching(ctx context.Context) (w *watched, running bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.watched != nil {
+		return c.watched, true, nil
 	}
 	config := rest.CopyConfig(c.config)
 	config.Timeout = 0 // a watch lasts
@@ -67,24 +84,36 @@ func (c *Connection) Watch(ctx context.Context) error {
 		},
 	})
 	if err != nil {
-		return fmt.Errorf("failed to make a cache for the Shoot: %w", err)
+		return nil, false, fmt.Errorf("failed to make a cache for the Shoot: %w", err)
 	}
-	background, cancel := context.WithCancel(context.Background()) // outlives the pass; StopWatching ends it
-	w := &watched{cache: shootCache, cancel: cancel, done: make(chan struct{})}
+	if err := c.inform(ctx, shootCache); err != nil {
+		return nil, false, err
+	}
+	background, stop := context.WithCancel(context.Background()) // outlives the pass; StopWatching ends it
+	c.watched = &watched{cache: shootCache, cancel: stop, done: make(chan struct{}), filled: make(chan struct{})}
+	go c.watched.run(background, c.log)
+	return c.watched, false, nil
+}
+
+func (w *watched) run(ctx context.Context, log logr.Logger) {
+	defer close(w.done)
 	go func() {
-		defer close(w.done)
-		if err := shootCache.Start(background); err != nil {
-			c.log.Error(err, "Cache of the Shoot ended")
+		if w.cache.WaitForCacheSync(ctx) {
+			close(w.filled)
 		}
 	}()
-	if err := c.inform(ctx, shootCache); err != nil {
-		w.stop()
-		return err
+	if err := w.cache.Start(ctx); err != nil {
+		log.Error(err, "Cache of the Shoot ended")
 	}
-	c.mu.Lock()
-	c.watched = w
-	c.mu.Unlock()
-	return nil
+}
+
+func (w *watched) isFilled() bool {
+	select {
+	case <-w.filled:
+		return true
+	default:
+		return false
+	}
 }
 
 func (w *watched) stop() {
@@ -108,7 +137,7 @@ func (c *Connection) inform(ctx context.Context, shootCache cache.Cache) error {
 		&admissionregistrationv1.ValidatingWebhookConfiguration{}, &admissionregistrationv1.MutatingWebhookConfiguration{},
 		&corev1.Node{}, &corev1.Pod{}, &corev1.Service{}, &discoveryv1.EndpointSlice{}, &coordinationv1.Lease{},
 	} {
-		informer, err := shootCache.GetInformer(ctx, object, cache.BlockUntilSynced(true))
+		informer, err := shootCache.GetInformer(ctx, object, cache.BlockUntilSynced(false))
 		if err != nil {
 			return fmt.Errorf("failed to watch %T in the Shoot: %w", object, err)
 		}
@@ -171,7 +200,7 @@ func sameNode(a, b *corev1.Node) bool {
 func strip(object any) (any, error) {
 	switch o := object.(type) {
 	case *corev1.Pod:
-		o.ManagedFields, o.Annotations = nil, nil
+		o.ManagedFields, o.Annotations, o.OwnerReferences = nil, nil, nil
 		o.Spec = corev1.PodSpec{NodeName: o.Spec.NodeName}
 	case *corev1.Node:
 		o.ManagedFields, o.Annotations, o.Status.Images = nil, nil, nil

@@ -37,6 +37,10 @@ import (
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/shoot"
 )
 
+// seedQPS and seedBurst bound the requests to the seed. Every pass reads and writes its Extension, and many Shoots hibernate
+// at the same hour; client-go's default of 5 a second would hold them up. The values are those of Gardener's own extensions.
+const seedQPS, seedBurst = 100, 130
+
 // NewCommand returns the command. It runs until its context ends.
 func NewCommand() *cobra.Command {
 	o := newOptions()
@@ -85,7 +89,9 @@ func newManager(o *options) (manager.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	mgr, err := manager.New(o.rest.Completed().Config, options)
+	config := o.rest.Completed().Config
+	config.QPS, config.Burst = seedQPS, seedBurst
+	mgr, err := manager.New(config, options)
 	if err != nil {
 		return nil, fmt.Errorf("failed to make the manager: %w", err)
 	}

@@ -40,6 +40,9 @@ const (
 	Name = "guard"
 	// settleTime gathers the events of one happening in a Shoot, such as a pod's end, into one pass.
 	settleTime = 100 * time.Millisecond
+	// maxErrorBackoff bounds the time between passes that fail for the seed's sake: hooks may be open, and nothing else would
+	// wake the loop.
+	maxErrorBackoff = 15 * time.Second
 	// passTimeout bounds a pass of the loop.
 	passTimeout = time.Minute
 )
@@ -73,6 +76,7 @@ func (l *Loop) AddToManager(mgr manager.Manager, g *guard.Guard, options control
 	if options.ReconciliationTimeout == 0 {
 		options.ReconciliationTimeout = passTimeout
 	}
+	options.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Second, maxErrorBackoff)
 	toExtension := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
 		namespace := o.GetNamespace()
 		if namespace == "" {

@@ -31,7 +31,10 @@ var _ extension.Actuator = (*actuator)(nil)
 
 // Reconcile opens what must be open before workers go or come. It never waits for backends.
 func (a *actuator) Reconcile(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
-	_, err := a.pass(ctx, log, ex)
+	out, err := a.pass(ctx, log, ex, true)
+	if err == nil && out.ConfigError != nil && out.Phase == phase.Awake && !out.OnRecord {
+		return fmt.Errorf("spec.providerConfig cannot be used: %w", out.ConfigError)
+	}
 	return err
 }
 
@@ -55,18 +58,13 @@ func (a *actuator) Migrate(context.Context, logr.Logger, *extensionsv1alpha1.Ext
 	return nil
 }
 
-// pass runs the lifecycle pass. Its errors are retryable: none carries an error code.
-func (a *actuator) pass(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) (guard.Outcome, error) {
+// pass runs a pass, as gardenlet's call or on our own account. Its errors are retryable: none carries an error code.
+func (a *actuator) pass(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension, call bool) (guard.Outcome, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	out, err := a.guard.Pass(ctx, log, client.ObjectKeyFromObject(ex), true)
-	switch {
-	case err != nil:
-		return out, err
-	case out.HoldBack != nil:
-		return out, out.HoldBack
-	case out.ConfigError != nil && out.Phase == phase.Awake && !out.OnRecord:
-		return out, fmt.Errorf("spec.providerConfig cannot be used: %w", out.ConfigError)
+	out, err := a.guard.Pass(ctx, log, client.ObjectKeyFromObject(ex), call)
+	if err == nil && out.HoldBack != nil {
+		err = out.HoldBack
 	}
-	return out, nil
+	return out, err
 }

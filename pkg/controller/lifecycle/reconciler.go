@@ -5,6 +5,8 @@ package lifecycle
 
 import (
 	"context"
+	"errors"
+	"sync"
 	"time"
 
 	extensionscontroller "github.com/gardener/gardener/extensions/pkg/controller"
@@ -77,6 +79,7 @@ type reconciler struct {
 	events   events.EventRecorder
 	status   extensionscontroller.StatusUpdater
 	library  reconcile.Reconciler
+	calls    sync.Map // Extension -> gardener.cloud/timestamp of the last call that was answered
 }
 
 // Reconcile holds a deleted Extension as long as its hooks need it; everything else is the library's.
@@ -97,6 +100,9 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	if cluster.Shoot == nil {
+		return reconcile.Result{}, errors.New("the Cluster holds no Shoot")
+	}
 	if v1beta1helper.ShootNeedsForceDeletion(cluster.Shoot) || cluster.Shoot.DeletionTimestamp != nil {
 		return r.library.Reconcile(ctx, request)
 	}
@@ -104,7 +110,10 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		log.Info("Skipping the deletion of the Extension of a failed Shoot")
 		return reconcile.Result{}, nil
 	}
-	out, err := r.actuator.pass(ctx, log, ex)
+	out, err := r.actuator.pass(ctx, log, ex, r.calledAnew(ex))
+	if errors.Is(err, context.Canceled) && ctx.Err() == nil {
+		return reconcile.Result{RequeueAfter: time.Second}, nil // yielded to a call
+	}
 	if err == nil && !holds(out, ex.DeletionTimestamp.Time, r.clock.Now()) {
 		if out.OnRecord {
 			log.Info("Extension is released with webhooks still open, their originals stand in their annotations")
@@ -113,6 +122,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 					"Released with webhooks still fail-open: their backends do not answer. Their originals stand in the annotation %s.", v1alpha1.OriginalsAnnotation)
 			}
 		}
+		r.calls.Delete(request.NamespacedName)
 		return r.library.Reconcile(ctx, request)
 	}
 	if answerErr := r.answer(ctx, log, ex, err); answerErr != nil {
@@ -122,6 +132,14 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{RequeueAfter: heldAsleepRequeue}, nil
 	}
 	return reconcile.Result{RequeueAfter: heldRequeue}, nil
+}
+
+// calledAnew says whether gardenlet has called since the last pass: by an annotation, or by a new timestamp as it deletes.
+func (r *reconciler) calledAnew(ex *extensionsv1alpha1.Extension) bool {
+	timestamp := ex.Annotations[v1beta1constants.GardenerTimestamp]
+	before, known := r.calls.Swap(client.ObjectKeyFromObject(ex), timestamp)
+	_, asked := ex.Annotations[v1beta1constants.GardenerOperation]
+	return asked || !known || before != timestamp
 }
 
 // holds says whether a deleted Extension is still needed (design section 6).
@@ -150,11 +168,11 @@ func (r *reconciler) answer(ctx context.Context, log logr.Logger, ex *extensions
 	if operation == v1beta1constants.GardenerOperationRestore {
 		operationType = gardencorev1beta1.LastOperationTypeRestore
 	}
+	if !asked && ex.Status.LastError == nil {
+		return callErr
+	}
 	if callErr != nil {
 		return r.status.Error(ctx, log, ex, callErr, operationType, "Failed to hold webhooks of the Shoot")
-	}
-	if !asked {
-		return nil
 	}
 	return r.status.Success(ctx, log, ex, operationType, "Held until the webhooks of the Shoot are restored")
 }

@@ -62,6 +62,9 @@ type Cycle struct {
 	// LetGo says that hibernation was let go although a hook could not be opened.
 	// +optional
 	LetGo bool `json:"letGo,omitempty"`
+	// MayNotWake names, when LetGo is set, the hooks that could not be opened and why.
+	// +optional
+	MayNotWake string `json:"mayNotWake,omitempty"`
 	// HoldOnly marks a cycle that gardenlet did not begin: hooks were found on record, or open with our annotation, outside
 	// of a flow. They are held and given back; no other hook is opened.
 	// +optional
