@@ -28,7 +28,7 @@ help: ## Lists the targets.
 ##### Run and test
 
 .PHONY: demo
-demo: tools ## Plays sleep and wake-up of a Shoot with real Kyverno, without and with the guard; writes out/demo.json.
+demo: tools build ## Plays sleep and wake-up of a Shoot with real Kyverno, without and with the guard; writes out/demo.json.
 	@hack/tick.sh "building the demo" go build -o bin/demo ./test/demo
 	@bin/demo
 

@@ -1,0 +1,307 @@
+// SPDX-FileCopyrightText: 2026 The gardener-extension-shoot-hibernation-guard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package integration_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
+	"github.com/gardener/gardener/pkg/client/kubernetes"
+	"github.com/gardener/gardener/pkg/extensions"
+
+	configv1alpha1 "github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/apis/config/v1alpha1"
+	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/test/bench"
+)
+
+// theShoot is the Shoot of one story.
+type theShoot struct {
+	*WithT
+	t   *testing.T
+	ctx context.Context
+
+	// name is the technical namespace on the seed, that of the backends in the Shoot, and in front of all other names there.
+	name  string
+	gate  *gate
+	clock *movableClock
+	// info is the Shoot as the Cluster has it.
+	info *gardencorev1beta1.Shoot
+	// providerConfig of the extension.
+	providerConfig string
+	requestTimeout time.Duration
+
+	before     bench.Snapshot
+	controller *controller
+	pods       map[string]int // generations of the backends' pods
+}
+
+type option func(*theShoot)
+
+// withConfig sets the GuardConfig, without its header, in JSON.
+func withConfig(fields string) option {
+	return func(s *theShoot) { s.providerConfig = guardConfig(fields) }
+}
+
+func guardConfig(fields string) string {
+	return `{"apiVersion":"hibernation-guard.extensions.gardener.cloud/v1alpha1","kind":"GuardConfig"` + fields + `}`
+}
+
+// quick is the stabilization time of most stories.
+const quick = `,"stabilization":"1s"`
+
+// withRequestTimeout sets the time-out of the controller's requests to the Shoot; in most stories it is 1 s.
+func withRequestTimeout(timeout time.Duration) option {
+	return func(s *theShoot) { s.requestTimeout = timeout }
+}
+
+var stories atomic.Int32
+
+// newShoot begins a story that may run beside others: a Shoot that is awake, with a node, a Service "backend" that answers, and
+// four hooks of which three are in scope. The extension is enabled and reconciled once. Everything is gone when the test ends.
+func newShoot(t *testing.T, options ...option) *theShoot {
+	t.Helper()
+	s := newShootWithoutExtension(t, options...)
+	s.flow(gardencorev1beta1.LastOperationTypeCreate, false)
+	s.call()
+	s.flowEnds()
+	s.gate.forget()
+	return s
+}
+
+func newShootWithoutExtension(t *testing.T, options ...option) *theShoot {
+	t.Helper()
+	t.Parallel()
+	s := &theShoot{
+		WithT: NewWithT(t), t: t, name: fmt.Sprintf("shoot--it--%02d", stories.Add(1)), clock: &movableClock{},
+		providerConfig: guardConfig(quick), requestTimeout: time.Second, pods: map[string]int{},
+	}
+	for _, o := range options {
+		o(s)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	s.ctx = ctx
+	t.Cleanup(cancel)
+	s.makeGate()
+	s.makeWorld()
+	s.makeSeed()
+	s.startController()
+	s.before = s.snapshot()
+	return s
+}
+
+func (s *theShoot) makeGate() {
+	config := servers.Shoot.ConfigFor("system:serviceaccount:kube-system:gardener-internal", "system:masters")
+	var err error
+	s.gate, err = newGate(config, shootLabel+"="+s.name)
+	s.Expect(err).NotTo(HaveOccurred())
+	s.t.Cleanup(s.gate.close)
+}
+
+// movableClock is the seed's clock, ahead of the real one by what a story says.
+type movableClock struct {
+	clock.RealClock
+	ahead atomic.Int64
+}
+
+func (c *movableClock) Now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
+
+// Since is part of clock.PassiveClock.
+func (c *movableClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
+
+// later lets time pass for the controller, and wakes it up.
+func (s *theShoot) later(d time.Duration) {
+	s.clock.ahead.Add(int64(d))
+	s.nudge()
+}
+
+func (s *theShoot) seed() client.Client { return servers.Seed.Client() }
+
+// makeSeed makes what gardenlet makes in the seed: the namespace, the kube-apiserver Deployment and the kubeconfig.
+func (s *theShoot) makeSeed() {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: s.name, Labels: map[string]string{v1beta1constants.GardenRole: v1beta1constants.GardenRoleShoot},
+	}}
+	s.Expect(s.seed().Create(s.ctx, namespace)).To(Succeed())
+	labels := map[string]string{"app": "kubernetes", "role": "apiserver"}
+	deployment := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.name, Name: v1beta1constants.DeploymentNameKubeAPIServer},
+		Spec: appsv1.DeploymentSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "kube-apiserver", Image: "none"}}},
+			},
+		},
+	}
+	s.Expect(s.seed().Create(s.ctx, deployment)).To(Succeed())
+	s.Expect(s.seed().Create(s.ctx, s.kubeconfig())).To(Succeed())
+	s.info = &gardencorev1beta1.Shoot{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "garden-it", Name: "it", Generation: 1},
+		Spec:       gardencorev1beta1.ShootSpec{Hibernation: &gardencorev1beta1.Hibernation{Enabled: new(false)}},
+		Status:     gardencorev1beta1.ShootStatus{TechnicalID: s.name, ObservedGeneration: 1},
+	}
+	s.sync(func(*gardencorev1beta1.Shoot) {})
+	ctx := context.WithoutCancel(s.ctx)
+	s.t.Cleanup(func() { s.leaveSeed(ctx) })
+}
+
+func (s *theShoot) kubeconfig() *corev1.Secret {
+	content, err := clientcmd.Write(clientcmdapi.Config{
+		Clusters:       map[string]*clientcmdapi.Cluster{"it": {Server: s.gate.server.URL, CertificateAuthorityData: s.gate.certificate()}},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"it": {Token: "token"}},
+		Contexts:       map[string]*clientcmdapi.Context{"it": {Cluster: "it", AuthInfo: "it"}},
+		CurrentContext: "it",
+	})
+	s.Expect(err).NotTo(HaveOccurred())
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.name, Name: v1beta1constants.SecretNameGardenerInternal},
+		Data:       map[string][]byte{kubernetes.KubeConfig: content},
+	}
+}
+
+// sync changes the Shoot and brings the Cluster up to date, as gardenlet does before a flow and after its success.
+func (s *theShoot) sync(change func(*gardencorev1beta1.Shoot)) {
+	change(s.info)
+	s.Expect(extensions.SyncClusterResourceToSeed(s.ctx, s.seed(), s.name, s.info, &gardencorev1beta1.CloudProfile{}, nil)).To(Succeed())
+}
+
+// flow begins a flow that wants the Shoot hibernated or not.
+func (s *theShoot) flow(operation gardencorev1beta1.LastOperationType, hibernate bool) {
+	s.sync(func(shoot *gardencorev1beta1.Shoot) {
+		shoot.Spec.Hibernation.Enabled = &hibernate
+		shoot.Status.LastOperation = &gardencorev1beta1.LastOperation{
+			Type: operation, State: gardencorev1beta1.LastOperationStateProcessing, LastUpdateTime: metav1.Now(),
+		}
+	})
+}
+
+func (s *theShoot) flowBegins(hibernate bool) {
+	s.flow(gardencorev1beta1.LastOperationTypeReconcile, hibernate)
+}
+
+func (s *theShoot) flowEnds() {
+	s.sync(func(shoot *gardencorev1beta1.Shoot) {
+		shoot.Status.LastOperation.State = gardencorev1beta1.LastOperationStateSucceeded
+		shoot.Status.IsHibernated = *shoot.Spec.Hibernation.Enabled
+	})
+}
+
+func (s *theShoot) flowFails() {
+	s.sync(func(shoot *gardencorev1beta1.Shoot) {
+		shoot.Status.LastOperation.State = gardencorev1beta1.LastOperationStateError
+	})
+}
+
+// apiServerStops scales the Shoot's API server down; apiServerStarts up again.
+func (s *theShoot) apiServerStops() {
+	s.scaleAPIServer(0)
+	s.gate.shut()
+}
+
+func (s *theShoot) apiServerStarts() {
+	s.gate.open()
+	s.scaleAPIServer(1)
+}
+
+func (s *theShoot) scaleAPIServer(replicas int32) {
+	deployment := s.apiServer()
+	patch := client.MergeFrom(deployment.DeepCopy())
+	deployment.Spec.Replicas = &replicas
+	s.Expect(s.seed().Patch(s.ctx, deployment, patch)).To(Succeed())
+	patch = client.MergeFrom(deployment.DeepCopy())
+	deployment.Status.Replicas, deployment.Status.ReadyReplicas = replicas, replicas
+	s.Expect(s.seed().Status().Patch(s.ctx, deployment, patch)).To(Succeed())
+}
+
+func (s *theShoot) apiServer() *appsv1.Deployment {
+	deployment := &appsv1.Deployment{}
+	key := client.ObjectKey{Namespace: s.name, Name: v1beta1constants.DeploymentNameKubeAPIServer}
+	s.Expect(s.seed().Get(s.ctx, key, deployment)).To(Succeed())
+	return deployment
+}
+
+// nudge makes the loop look at the Shoot now, by something that tells it nothing new.
+func (s *theShoot) nudge() {
+	deployment := s.apiServer()
+	patch := client.MergeFrom(deployment.DeepCopy())
+	deployment.Status.Replicas++
+	deployment.Status.ReadyReplicas = deployment.Status.Replicas
+	s.Expect(s.seed().Status().Patch(s.ctx, deployment, patch)).To(Succeed())
+}
+
+// aPassLater returns when the loop has looked at the Shoot, from its beginning to its end, after now.
+func (s *theShoot) aPassLater() {
+	s.t.Helper()
+	begin := time.Now()
+	looks := func() int {
+		s.nudge()
+		return len(s.gate.seen(func(r request) bool {
+			return r.verb == "list" && r.resource == validatingResource && r.at.After(begin)
+		}))
+	}
+	s.Eventually(looks).WithPolling(150*time.Millisecond).Should(BeNumerically(">=", 2), "passes of the loop")
+}
+
+// hibernates plays the whole hibernation: the flow begins, the extension is called, the nodes go, the API server stops, the flow
+// ends.
+func (s *theShoot) hibernates() {
+	s.t.Helper()
+	s.flowBegins(true)
+	s.call()
+	s.nodesGo()
+	s.apiServerStops()
+	s.Eventually(s.condition).Should(HavePrefix("True ShootAsleep"))
+	s.flowEnds()
+}
+
+// wakesUp plays a wake-up up to the extension's answer: no node is there yet.
+func (s *theShoot) wakesUp() {
+	s.t.Helper()
+	s.flowBegins(false)
+	s.apiServerStarts()
+	s.call()
+}
+
+// nodesJoin makes the rest of a wake-up: a node joins, the backend comes back, the flow ends.
+func (s *theShoot) nodesJoin() {
+	s.nodeJoins()
+	s.comesBack("backend")
+	s.flowEnds()
+}
+
+func (s *theShoot) leaveSeed(ctx context.Context) {
+	for _, object := range []client.Object{
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.name}}, newCluster(s.name),
+	} {
+		NewWithT(s.t).Expect(client.IgnoreNotFound(s.seed().Delete(ctx, object))).To(Succeed())
+	}
+}
+
+func rawOf(providerConfig string) *runtime.RawExtension {
+	if providerConfig == "" {
+		return nil
+	}
+	return &runtime.RawExtension{Raw: []byte(providerConfig)}
+}
+
+func controllerConfig(requestTimeout time.Duration) *configv1alpha1.ControllerConfiguration {
+	config := &configv1alpha1.ControllerConfiguration{}
+	configv1alpha1.SetObjectDefaults_ControllerConfiguration(config)
+	config.ShootClient.Timeout = &metav1.Duration{Duration: requestTimeout}
+	return config
+}
