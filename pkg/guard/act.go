@@ -50,6 +50,9 @@ func (p *pass) act(ctx context.Context) error {
 		p.readWorld(ctx)
 	}
 	p.failures = map[configurationKey]error{}
+	if p.call() {
+		p.memory.tryAgain()
+	}
 	for range maxRounds {
 		p.decideAll()
 		plans := p.plans()

@@ -73,6 +73,16 @@ func (m *memory) backOff() time.Duration {
 	return min(maxBackOff, time.Second<<min(m.failed-1, 4))
 }
 
+// tryAgain forgets which configurations were refused. The reason need not be their own: another webhook or a policy may have
+// refused them.
+func (m *memory) tryAgain() {
+	clear(m.refusals)
+	for key, opens := range m.opens {
+		opens.Refused, opens.RefusedAt = "", ""
+		m.opens[key] = opens
+	}
+}
+
 // prune forgets hooks and configurations that no decision was about.
 func (m *memory) prune(hooks map[string]decided, configurations map[configurationKey]bool) {
 	maps.DeleteFunc(m.hooks, func(key string, _ decide.Memory) bool { _, known := hooks[key]; return !known })

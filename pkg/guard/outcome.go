@@ -85,7 +85,7 @@ func (p *pass) outcome() Outcome {
 		}
 	}
 	switch {
-	case p.phase == phase.Awake && (len(p.state.Hooks) > 0 || p.readOnly != ""):
+	case p.phase == phase.Awake && (len(p.state.Hooks) > 0 || p.readOnly != "" || p.toldUnknown()):
 		if out.NextCheck == 0 || out.NextCheck > p.guard.SyncPeriod {
 			out.NextCheck = p.guard.SyncPeriod
 		}

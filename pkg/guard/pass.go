@@ -196,7 +196,13 @@ func (p *pass) onRecord() bool {
 // nothingOnRecord says whether an awake Shoot need not be looked at. A record that cannot be read is not an empty one: what it
 // held may be open still.
 func (p *pass) nothingOnRecord() bool {
-	return !p.facts.OnRecord && len(p.state.Hooks) == 0 && p.readOnly == ""
+	return !p.facts.OnRecord && len(p.state.Hooks) == 0 && p.readOnly == "" && !p.toldUnknown()
+}
+
+// toldUnknown says whether hooks whose originals are lost were told of when the Shoot was seen last. No record tells of them.
+func (p *pass) toldUnknown() bool {
+	c := helper.GetCondition(p.extension.Status.Conditions, gardencorev1beta1.ShootSystemComponentsHealthy)
+	return c != nil && c.Reason == v1alpha1.ReasonOriginalUnknown
 }
 
 func hooksOnRecord(s *v1alpha1.GuardState) bool {
@@ -310,6 +316,7 @@ func (p *pass) unreachable(ctx context.Context, cause error) (Outcome, error) {
 	if ctx.Err() != nil {
 		return p.outcome(), ctx.Err()
 	}
+	p.guard.Shoots.Close(p.key.Namespace) // what was watched until now is no longer how things are
 	p.shootError = cause
 	var holdBack error
 	if p.call() { // as far as the phase goes without the API server

@@ -152,6 +152,9 @@ func (p *pass) reportInput() report.Input {
 }
 
 func (p *pass) setCondition(e *extensionsv1alpha1.Extension, in report.Input) {
+	if p.decisions == nil && p.toldUnknown() && p.phase != phase.Asleep {
+		return // it stands until the Shoot is seen again
+	}
 	status, reason, message := report.Condition(in)
 	var codes []gardencorev1beta1.ErrorCode
 	if status == gardencorev1beta1.ConditionFalse {

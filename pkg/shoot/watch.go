@@ -26,10 +26,11 @@ const fillPatience = 5 * time.Second
 
 // watched is the cache of a Shoot whose hooks are open, or are about to be.
 type watched struct {
-	cache  cache.Cache
-	cancel context.CancelFunc
-	done   chan struct{}
-	filled chan struct{} // closed once the cache holds everything
+	cache   cache.Cache
+	cancel  context.CancelFunc
+	done    chan struct{}
+	filled  chan struct{} // closed once the cache holds everything
+	streams streams
 }
 
 // Interested names the namespaces in which pods, services and endpoints matter from now on.
@@ -39,11 +40,12 @@ func (c *Connection) Interested(namespaces ...string) {
 	}
 }
 
-// Reader reads pods, nodes, leases, services and endpoints: from the cache while it is filled, else from the API server.
+// Reader reads pods, nodes, leases, services and endpoints: from the cache while it is filled and hears of every change, else
+// from the API server.
 func (c *Connection) Reader() client.Reader {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.watched != nil && c.watched.isFilled() {
+	if c.watched != nil && c.watched.isFilled() && c.watched.streams.allOpen() {
 		return c.watched.cache
 	}
 	return c.Client
@@ -76,7 +78,9 @@ func (c *Connection) startWatching(ctx context.Context) (w *watched, running boo
 	config.Timeout = 0 // a watch lasts
 	httpClient := *c.http
 	httpClient.Timeout = 0
-	shootCache, err := cache.New(config, cache.Options{
+	w = &watched{done: make(chan struct{}), filled: make(chan struct{}), streams: streams{open: map[string]*stream{}}}
+	httpClient.Transport = w.streams.observe(httpClient.Transport)
+	w.cache, err = cache.New(config, cache.Options{
 		HTTPClient: &httpClient, Scheme: scheme, Mapper: mapper,
 		DefaultTransform: strip,
 		ByObject: map[client.Object]cache.ByObject{
@@ -86,13 +90,13 @@ func (c *Connection) startWatching(ctx context.Context) (w *watched, running boo
 	if err != nil {
 		return nil, false, fmt.Errorf("failed to make a cache for the Shoot: %w", err)
 	}
-	if err := c.inform(ctx, shootCache); err != nil {
+	if err := c.inform(ctx, w.cache); err != nil {
 		return nil, false, err
 	}
 	background, stop := context.WithCancel(context.Background()) // outlives the pass; StopWatching ends it
-	c.watched = &watched{cache: shootCache, cancel: stop, done: make(chan struct{}), filled: make(chan struct{})}
-	go c.watched.run(background, c.log)
-	return c.watched, false, nil
+	w.cancel, c.watched = stop, w
+	go w.run(background, c.log)
+	return w, false, nil
 }
 
 func (w *watched) run(ctx context.Context, log logr.Logger) {

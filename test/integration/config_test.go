@@ -91,7 +91,7 @@ func TestIgnoredShootWhoseClusterFlipsIsNotTouched(t *testing.T) {
 		s.nudge()
 		s.restartController()
 		s.nudge()
-		s.Consistently(func() any { return s.gate.seen(request.writes) }).Should(BeEmpty())
+		s.Consistently(s.touched).Should(BeEmpty())
 	}
 	s.Expect(s.standing()).To(Equal(own))
 }
@@ -105,7 +105,7 @@ func TestIgnoredShootIsNotTouchedByACallThatIsLeftOver(t *testing.T) {
 	s.startController()
 	s.Eventually(func() any { return s.lookup().Annotations }).ShouldNot(HaveKey(v1beta1constants.GardenerOperation))
 	s.nudge()
-	s.Consistently(func() any { return s.gate.seen(request.writes) }).Should(BeEmpty())
+	s.Consistently(s.touched).Should(BeEmpty())
 }
 
 func TestLeftOverCallIsNoWordOfAFlow(t *testing.T) {
@@ -122,7 +122,7 @@ func TestLeftOverCallIsNoWordOfAFlow(t *testing.T) {
 			s.startController()
 			s.Eventually(func() any { return s.lookup().Annotations }).ShouldNot(HaveKey(v1beta1constants.GardenerOperation))
 			s.nudge()
-			s.Consistently(func() any { return s.gate.seen(request.writes) }).Should(BeEmpty())
+			s.Consistently(s.touched).Should(BeEmpty())
 		})
 	}
 }

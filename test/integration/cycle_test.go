@@ -4,6 +4,7 @@
 package integration_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -75,7 +76,7 @@ func TestAwakeShootWithNothingOpenIsLeftInPeace(t *testing.T) {
 	s.call()
 	s.flowEnds()
 	s.Eventually(s.gate.openConnections).Should(BeZero())
-	s.Expect(s.gate.seen(request.writes)).To(BeEmpty())
+	s.Expect(s.touched()).To(BeEmpty())
 	s.gate.forget()
 	s.nudge()
 	s.restartController()
@@ -113,6 +114,25 @@ func TestHookThatAppearsDuringTheDrainIsOpenedToo(t *testing.T) {
 	s.validating("late", hookOf{name: "late", policy: "Fail", timeout: 30, backend: "late"})
 	s.Eventually(s.standing).Should(Equal(with(open, "late/late", "Ignore 3s")))
 	s.Expect(s.recorded()).To(HaveKeyWithValue("late/late", "Fail 30s"))
+}
+
+func TestShootOwnerIsToldInsideTheCluster(t *testing.T) {
+	s := newShoot(t)
+	told := func(resource, what string) func() any {
+		return func() any {
+			return s.gate.seen(func(r request) bool {
+				return r.writes() && r.resource == resource && strings.Contains(r.body, what) && strings.Contains(r.body, "policies."+s.name)
+			})
+		}
+	}
+	s.hibernates()
+	s.Expect(told("configmaps", "state: Open")()).NotTo(BeEmpty())
+	s.Expect(told("events", "SetFailOpen")()).NotTo(BeEmpty())
+	s.wakesUp()
+	s.nodesJoin()
+	s.Eventually(told("events", "PolicyRestored")).ShouldNot(BeEmpty())
+	s.Eventually(told("configmaps", "state: Done")).ShouldNot(BeEmpty())
+	s.Eventually(s.events).Should(ContainElements("SetFailOpen", "PolicyRestored"))
 }
 
 func TestNothingIsOpenedInReportMode(t *testing.T) {

@@ -107,23 +107,22 @@ func TestDisabledWithNothingOpenIsGoneAtOnce(t *testing.T) {
 	s.flowBegins(false)
 	s.disabled()
 	s.Eventually(s.find).WithTimeout(3 * time.Second).Should(BeNil())
-	s.Expect(s.gate.seen(request.writes)).To(BeEmpty())
+	s.Expect(s.touched()).To(BeEmpty())
 }
 
 func TestShootDeletionWhileOpenReleasesAndWritesNothing(t *testing.T) {
 	s := newShoot(t)
 	s.hibernates()
-	s.apiServerStarts() // gardenlet wakes the control plane for the deletion
+	s.gate.forget()
 	s.sync(func(shoot *gardencorev1beta1.Shoot) {
 		shoot.DeletionTimestamp = &s.lookup().CreationTimestamp
 		shoot.Status.LastOperation.Type = gardencorev1beta1.LastOperationTypeDelete
 		shoot.Status.LastOperation.State = gardencorev1beta1.LastOperationStateProcessing
 	})
-	s.gate.forget()
-	s.nudge()
+	s.apiServerStarts() // gardenlet wakes the control plane for the deletion
 	s.Expect(s.gardenlet(true).DestroyBeforeKubeAPIServer(s.ctx)).To(Succeed())
 	s.Expect(s.gardenlet(true).WaitCleanupBeforeKubeAPIServer(s.ctx)).To(Succeed())
-	s.Expect(s.gate.seen(request.writes)).To(BeEmpty())
+	s.Expect(s.touched()).To(BeEmpty())
 }
 
 func TestForceDeletionReleasesAtOnce(t *testing.T) {
@@ -143,15 +142,15 @@ func TestMigrationWritesNothingAndKeepsTheRecord(t *testing.T) {
 	s.hibernates()
 	record := s.state()
 	s.Expect(record.Hooks).To(HaveLen(3))
+	s.gate.forget()
 	s.flow(gardencorev1beta1.LastOperationTypeMigrate, true)
 	s.apiServerStarts()
-	s.gate.forget()
 	s.Expect(s.gardenlet(true).MigrateBeforeKubeAPIServer(s.ctx)).To(Succeed())
 	s.Expect(s.gardenlet(true).WaitMigrateBeforeKubeAPIServer(s.ctx)).To(Succeed())
 	s.Expect(s.lookup().Finalizers).To(BeEmpty())
 	s.Expect(s.state()).To(Equal(record))
 	s.nudge()
-	s.Consistently(func() any { return s.gate.seen(request.writes) }).Should(BeEmpty())
+	s.Consistently(s.touched).Should(BeEmpty())
 }
 
 func TestRestoreOnAnotherSeedGoesOnWithTheRecord(t *testing.T) {

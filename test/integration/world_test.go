@@ -304,6 +304,11 @@ func (s *theShoot) leftovers() []string {
 	return out
 }
 
+// touched are the writes to the Shoot, without those to the report: the Shoots of these stories share it.
+func (s *theShoot) touched() []request {
+	return s.gate.seen(func(r request) bool { return r.writes() && r.resource != "configmaps" })
+}
+
 // writes are the guard's writes to webhook configurations.
 func (s *theShoot) writes() []request {
 	return s.gate.seen(isPatch)
