@@ -7,9 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/apis/guard/v1alpha1"
@@ -150,5 +148,3 @@ func (t truth) value() hook.Values {
 
 // state is the durable record; the hook's key is its uid.
 type state = v1alpha1.GuardState
-
-func metaTime(t time.Time) metav1.Time { return metav1.NewTime(t) }
