@@ -39,9 +39,9 @@ func main() {
 	// The clients say much when an API server goes away, which is what happens here.
 	klog.SetLogger(logr.Discard())
 	ctrllog.SetLogger(logr.Discard())
-	// SIGPIPE is what a reader that has gone leads to.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
-	code := runTidily(ctx, newTimeline(os.Stdout), *keep, *output)
+	signal.Ignore(syscall.SIGPIPE) // a reader that has gone ends the demo by an error, which leaves the time to clean up
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	code := runTidily(ctx, newTimeline(os.Stdout, stop), *keep, *output)
 	stop()
 	os.Exit(code)
 }
@@ -99,7 +99,7 @@ func playBoth(ctx context.Context, t *timeline, keep string, expected []Hook, re
 	if err := playOne(ctx, t, false, expected, keep, func(s *stage) (err error) {
 		result.WithoutGuard.Run, err = s.play(ctx)
 		return err
-	}, &result.WithoutGuard.Run); err != nil {
+	}, &result.WithoutGuard.Run); err != nil || ctx.Err() != nil {
 		return err
 	}
 	t.title("WITH THE GUARD")

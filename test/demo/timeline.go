@@ -36,6 +36,7 @@ const (
 // timeline prints what happens, for people. Its methods may be called from any goroutine.
 type timeline struct {
 	out    io.Writer
+	lost   func() // called when nobody reads any more
 	colour bool
 
 	mu    sync.Mutex
@@ -44,10 +45,10 @@ type timeline struct {
 }
 
 // newTimeline prints colours only on a terminal, and not if NO_COLOR is set (https://no-color.org).
-func newTimeline(file *os.File) *timeline {
+func newTimeline(file *os.File, lost func()) *timeline {
 	info, err := file.Stat()
 	terminal := err == nil && info.Mode()&os.ModeCharDevice != 0
-	return &timeline{out: file, colour: terminal && os.Getenv("NO_COLOR") == "", begin: time.Now(), last: time.Now()}
+	return &timeline{out: file, lost: lost, colour: terminal && os.Getenv("NO_COLOR") == "", begin: time.Now(), last: time.Now()}
 }
 
 // title begins a part; its times are counted from now.
@@ -93,8 +94,11 @@ func (t *timeline) quiet() time.Duration {
 	return time.Since(t.last)
 }
 
-// print leaves errors alone: whoever stopped reading stops the demo by a signal.
-func (t *timeline) print(line string) { _, _ = fmt.Fprintln(t.out, line) }
+func (t *timeline) print(line string) {
+	if _, err := fmt.Fprintln(t.out, line); err != nil {
+		t.lost()
+	}
+}
 
 func (t *timeline) paint(m mark, text string) string {
 	if !t.colour || m.colour == "" {
