@@ -58,7 +58,7 @@ func (a *answering) answer(call string) error {
 	return nil
 }
 
-// taken returns the calls since the last time.
+// taken returns the calls since the last time. The library may repeat one: on a conflict, and when it sees its own writes.
 func (a *answering) taken() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
