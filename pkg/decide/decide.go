@@ -46,10 +46,6 @@ func Decide(in Shoot, s Subject) Decision {
 	}
 	d.Record = rec
 	d.Reason, d.Message = told(s)
-	if in.Phase == phase.GoingDown && !in.GiveUp && rec.Returned != nil {
-		// Given back, but the Shoot goes down after all: it is opened as if it had never been.
-		rec.Opened, rec.Returned, rec.ReturnedBy = nil, nil, ""
-	}
 	switch {
 	case f.atOriginal():
 		return atOriginal(in, s, d)
@@ -202,8 +198,7 @@ func fought(in Shoot, s Subject, d Decision) Decision {
 // open decides on a hook on record that is not fully at its original.
 func open(in Shoot, s Subject, d Decision, f fields) Decision {
 	d.State, d.NextCheck = Open, in.probe()
-	owned := isOurs(s.Configuration, s.Hook.Name) || len(s.Configuration.Owners(s.Hook.Name)) == 0
-	if d.Record.Opened == nil && owned {
+	if d.Record.Opened == nil {
 		d.Record.Opened = &metav1.Time{Time: in.Now}
 	}
 	if back, when := givesBack(in, s, d); back {
@@ -244,6 +239,10 @@ func givesBack(in Shoot, s Subject, d Decision) (bool, time.Duration) {
 // atOriginal decides on a hook on record that stands at its original.
 func atOriginal(in Shoot, s Subject, d Decision) Decision {
 	rec := d.Record
+	if in.Phase == phase.GoingDown && !in.GiveUp && rec.Returned != nil {
+		// Given back, but the Shoot goes down after all: it is opened as if it had never been.
+		rec.Opened, rec.Returned, rec.ReturnedBy = nil, nil, ""
+	}
 	limit := rec.Returned != nil && rec.Reopened >= maxReopens
 	over := rec.Returned != nil && (in.Call || !watched(in, rec)) // judged in this cycle, or past its watch
 	if to, opens := toOpen(in, s, d, fields{}); opens && !limit && !over {

@@ -10,6 +10,7 @@ import (
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/decide"
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/hook"
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/phase"
+	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/record"
 )
 
 // event is what happens between two passes.
@@ -34,6 +35,9 @@ func (w *world) event() {
 		if !w.copies && w.tracked {
 			w.in.Settings.OpenValidating = 8 - w.in.Settings.OpenValidating // 3 or 5
 			w.note("open timeout %d", w.in.Settings.OpenValidating)
+			if w.object.owners[timeout] != guard {
+				w.truth.maybe(w.object.values) // neither its owner nor its value tells any more that it is ours
+			}
 		}
 	}
 }
@@ -97,8 +101,8 @@ func (w *world) somebody() {
 func (w *world) revert(manager string) {
 	if v := w.truth.value(); w.object.exists {
 		w.note("%s puts back %v", manager, v)
+		w.truth.changed(w.object.values, v)
 		w.object.set(manager, v, w.tracked)
-		w.truth.is(v)
 	}
 }
 
@@ -130,7 +134,20 @@ func (w *world) take(manager string) {
 	w.note("%s takes the fields", manager)
 	w.object.owners = map[string]string{policy: manager, timeout: manager}
 	w.object.version++
-	w.truth.maybe(w.object.values)
+	rec, onRecord := w.state.Hooks[w.key()]
+	switch {
+	case w.inPass || w.beginsCycle() || w.object.values.Timeout != w.in.Settings.OpenValidating:
+		w.truth.maybe(w.object.values)
+	case onRecord && rec.Returned == nil && rec.Reopened == 0:
+		w.truth.is(w.object.values) // its own will since our open
+	case onRecord && rec.Returned != nil && !w.now.Before(rec.Returned.Add(stabilization)) && rec.Reopened < 3:
+		w.truth.is(w.object.values) // we are done with it
+	}
+}
+
+// beginsCycle says whether the next pass begins a new cycle.
+func (w *world) beginsCycle() bool {
+	return w.in.Call && !(record.MayOpenNew(&w.state) && w.state.Cycle.Direction == w.direction())
 }
 
 // putOldList is a manager that writes what it read while the hook was open.
@@ -142,7 +159,9 @@ func (w *world) putOldList() {
 	v := hook.Values{Policy: ignore, Timeout: min(rec.Original.TimeoutSeconds, w.in.Settings.OpenValidating)}
 	w.note("an old list with %v", v)
 	w.object.set("secrets-operator", v, true)
-	w.truth.maybe(v)
+	if w.inPass || w.beginsCycle() || rec.Reopened >= 3 || !w.now.Before(rec.Returned.Add(stabilization)) {
+		w.truth.maybe(v)
+	}
 }
 
 func (w *world) refill() {
@@ -152,6 +171,12 @@ func (w *world) refill() {
 	w.object.values = v
 	w.object.version++
 	w.truth.is(v)
+	if v.Policy == ignore || v.Timeout <= 5 { // looks open
+		if rec, onRecord := w.state.Hooks[w.key()]; onRecord {
+			w.truth.maybe(hook.Values{Policy: rec.Original.FailurePolicy, Timeout: rec.Original.TimeoutSeconds})
+		}
+		w.trustAnnotation()
+	}
 	if w.tracked {
 		w.object.owners = map[string]string{policy: "kyverno", timeout: "kyverno"}
 	}
@@ -165,10 +190,7 @@ func (w *world) recreate() {
 		}
 		w.note("copied with a new uid")
 		w.object.owners = map[string]string{policy: "velero", timeout: "velero"}
-		w.truth.maybe(w.object.values)
-		if o := w.object.annotation; o != nil {
-			w.truth.maybe(hook.Values{Policy: o.FailurePolicy, Timeout: o.TimeoutSeconds})
-		}
+		w.trustAnnotation()
 	} else {
 		w.note("created anew by its owner")
 		w.object.annotation = nil
@@ -183,6 +205,16 @@ func (w *world) loseRecord() {
 	if w.object.annotation != nil && w.object.exists && w.onlyAnnotationNeeded() {
 		w.note("the record is lost")
 		clear(w.state.Hooks)
+		w.trustAnnotation()
+	}
+}
+
+// trustAnnotation: without a record the annotation says what the owners want, also what they wanted before.
+func (w *world) trustAnnotation() {
+	if o := w.object.annotation; o != nil {
+		if v := (hook.Values{Policy: o.FailurePolicy, Timeout: o.TimeoutSeconds}); !w.truth.allows(v) {
+			w.truth.maybe(v)
+		}
 	}
 }
 

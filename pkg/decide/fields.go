@@ -40,7 +40,7 @@ func recorded(in Shoot, s Subject) (*v1alpha1.HookRecord, fields) {
 	stands, target := s.Hook.Values, openValues(in, *s.Hook, *rec)
 	ourPolicy, ourTimeout := s.Configuration.Ours(s.Hook.Name)
 	others := s.Configuration.Owners(s.Hook.Name)
-	inherited := inherits(in, s, rec)
+	inherited := inherits(in, rec)
 	f := fields{
 		policy: where(stands.Policy, rec.Original.FailurePolicy, target.Policy,
 			ourPolicy, inherited || !owns(others, hook.FieldFailurePolicy)),
@@ -68,7 +68,7 @@ func recordOf(in Shoot, s Subject) *v1alpha1.HookRecord {
 		return nil
 	}
 	rec := record.New(s.Configuration, *s.Hook)
-	rec.Original = *s.Annotated
+	rec.Original, rec.Reopened = *s.Annotated, 1 // found open
 	rec.Why = "its annotation says that it was opened, the record was lost"
 	return &rec
 }
@@ -86,17 +86,13 @@ func standsOpen(in Shoot, s Subject) bool {
 }
 
 // inherits says whether an open value is of the guard's making although another manager owns the field. Two things do that: an
-// object that was re-created, restored or copied with our annotation while it was open, and a manager that writes the whole list
-// from what it read while the hook was open, after the hook was given back.
-func inherits(in Shoot, s Subject, rec *v1alpha1.HookRecord) bool {
-	switch {
-	case rec.Returned == nil && rec.Reopened > 0:
-		return true // until it is given back again
-	case rec.Returned != nil:
-		return watched(in, rec) || rec.Reopened >= maxReopens
-	default:
-		return rec.Opened == nil && s.Annotated != nil && *s.Annotated == rec.Original
+// object that was restored or copied with our annotation while it was open, and a manager that writes the whole list from what it
+// read while the hook was open, after the hook was given back. Both are found open, and stay ours until they are given back.
+func inherits(in Shoot, rec *v1alpha1.HookRecord) bool {
+	if rec.Returned == nil {
+		return rec.Reopened > 0
 	}
+	return watched(in, rec) || rec.Reopened >= maxReopens
 }
 
 // where says where a field stands. unclaimed: an open value in it is nobody else's.

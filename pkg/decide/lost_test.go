@@ -51,10 +51,11 @@ func TestRecordLostWithAnnotation(t *testing.T) {
 	d := decide.Decide(in, subject(opened, owned("velero", policy, timeout), annotated(own), notReady))
 	g.Expect(d.Record.Original).To(Equal(own.Original()))
 	g.Expect(d.Record.Why).To(ContainSubstring("annotation"))
-	s := subject(opened, owned("velero", policy, timeout), annotated(own), readyFor(stabilization))
+	g.Expect(d.Record.Reopened).To(Equal(1))
+	s := subject(opened, owned("velero", policy, timeout), readyFor(stabilization))
 	s.Record = d.Record
 	d = decide.Decide(shoot(phase.WakingUp, at(time.Second)), s)
-	g.Expect(d.Action).To(Equal(decide.RestoreIt), "the foreign owner does not count in the pass after that either")
+	g.Expect(d.Action).To(Equal(decide.RestoreIt), "nor does the foreign owner count in the pass after that, without the annotation")
 	g.Expect(d.To).To(Equal(own))
 }
 

@@ -50,10 +50,11 @@ func TestPerField(t *testing.T) {
 			subject(opened, opens, owned("helm", policy, timeout), onRecord()), own, nil},
 		{"a hook that somebody set to Ignore between our record and our open is its own",
 			subject(opened, owned("helm", policy, timeout), onRecord(neverOpened)), opened, nil},
-		{"a hook that we opened without seeing it is ours: its annotation came with the open",
-			subject(opened, owned("helm", policy, timeout), annotated(own), onRecord(neverOpened)), own, nil},
-		{"an annotation that says something else than the record proves nothing",
-			subject(opened, owned("helm", policy, timeout), annotated(hook.Values{Policy: fail, Timeout: 30}), onRecord(neverOpened)), opened, nil},
+		{"also with our annotation, which is no record of who owns what",
+			subject(opened, owned("helm", policy, timeout), annotated(own), onRecord(neverOpened)), opened, nil},
+		{"a hook that was found open is ours whoever owns it", subject(opened, owned("helm", policy, timeout), onRecord(reopened(1))), own, nil},
+		{"but only at our values", subject(hook.Values{Policy: ignore, Timeout: 7}, owned("helm", policy, timeout), onRecord(reopened(1))),
+			hook.Values{Policy: fail, Timeout: 7}, &opened},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -117,6 +118,14 @@ func TestFormerOwnersAreEntries(t *testing.T) {
 	d := decide.Decide(shoot(phase.GoingDown), s)
 	g.Expect(d.Record.FormerOwners).To(Equal([]v1alpha1.FieldOwner{
 		entry("Apply", "", policy), entry("Update", "", timeout), entry("Apply", "status", timeout),
+	}))
+
+	s = subject(hook.Values{Policy: fail, Timeout: 3}, owned(guard, timeout), owned("flux", policy), ready, onRecord(func(r *v1alpha1.HookRecord) {
+		r.FormerOwners = []v1alpha1.FieldOwner{kubectl(policy, timeout)}
+	}))
+	d = decide.Decide(shoot(phase.GoingDown), s)
+	g.Expect(d.Record.FormerOwners).To(Equal([]v1alpha1.FieldOwner{
+		{Manager: "flux", Operation: "Update", Fields: []string{policy}}, kubectl(timeout),
 	}))
 }
 

@@ -81,6 +81,7 @@ func TestFoundOpenAgain(t *testing.T) {
 		{"then it is left, and told", in, subject(opened, byOther, onRecord(returned(0), reopened(3)), readyFor(stabilization)), failed},
 		{"for as long as it stands so", in, subject(opened, byOther, onRecord(returned(time.Hour), reopened(3)), readyFor(stabilization)), failed},
 		{"it stays ours to give back while the backend is awaited", in, subject(opened, byOther, onRecord(reopened(1)), readyFor(stabilization)), restoresIt},
+		{"also when the Shoot goes down after all", shoot(phase.GoingDown), subject(opened, byOther, onRecord(returned(0)), ready), heldOpen},
 		{"past the watch an open value is its manager's own will", in,
 			subject(opened, byOther, onRecord(returned(stabilization)), readyFor(stabilization)), done},
 		{"another value within the watch is its manager's own will", in,
@@ -95,6 +96,9 @@ func TestFoundOpenAgain(t *testing.T) {
 	d = decide.Decide(in, s)
 	g.Expect(d.Record.Reopened).To(Equal(1), "asking again counts nothing")
 	g.Expect(d.Record.Original).To(Equal(own.Original()))
+
+	d = decide.Decide(shoot(phase.GoingDown), subject(opened, byOther, onRecord(returned(0)), ready))
+	g.Expect(d.Record.Reopened).To(Equal(1), "going down it must not be taken for its manager's own will either")
 
 	d = decide.Decide(in, subject(opened, byOther, onRecord(returned(stabilization)), ready))
 	g.Expect(d.Record.Original).To(Equal(opened.Original()))

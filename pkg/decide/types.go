@@ -48,7 +48,7 @@ const (
 	RestoreFailed State = "RestoreFailed"
 )
 
-// Action on a hook. What is in Decision.Record is on durable record before the action is taken.
+// Action on a hook. What is in Decision.Record is on durable record before the hook is opened or restored.
 type Action string
 
 const (

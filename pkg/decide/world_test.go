@@ -137,6 +137,22 @@ func (t truth) allows(v hook.Values) bool {
 
 func (t *truth) is(v hook.Values) { t.policies, t.timeouts = []apiPolicy{v.Policy}, []int32{v.Timeout} }
 
+// changed is what a write says: a value that stays as it was is not written, and one that looks open may be an old one.
+func (t *truth) changed(from, to hook.Values) {
+	if from.Policy != to.Policy {
+		if to.Policy == fail {
+			t.policies = nil
+		}
+		t.policies = append([]apiPolicy{to.Policy}, t.policies...)
+	}
+	if from.Timeout != to.Timeout {
+		if to.Timeout > 5 {
+			t.timeouts = nil
+		}
+		t.timeouts = append([]int32{to.Timeout}, t.timeouts...)
+	}
+}
+
 func (t *truth) maybe(v hook.Values) {
 	t.policies, t.timeouts = append(t.policies, v.Policy), append(t.timeouts, v.Timeout)
 }

@@ -50,7 +50,15 @@ func BeginCycle(s *v1alpha1.GuardState, direction v1alpha1.Direction, now time.T
 		if direction == v1alpha1.DirectionHibernate && h.Returned != nil {
 			h.Verdict, h.VerdictReason = "", ""
 		}
-		h.Opened, h.Returned, h.ReturnedBy, h.Reopened = nil, nil, "", 0
+		if direction == v1alpha1.DirectionHibernate || h.Returned != nil {
+			h.Opened = nil // the call opens it once more; a wake-up goes on with what the hibernation opened
+		}
+		if h.Returned != nil {
+			h.Reopened = 0
+		} else {
+			h.Reopened = min(h.Reopened, 1) // what was found open again stays ours to give back
+		}
+		h.Returned, h.ReturnedBy = nil, ""
 		s.Hooks[key] = h
 	}
 }

@@ -85,16 +85,21 @@ func TestBeginCycleWithHooks(t *testing.T) {
 		Verdict: "NotReady", VerdictReason: "StaleEndpoints", Why: "why", Gone: true,
 	}
 	stillOpen := v1alpha1.HookRecord{Original: original, Opened: ago(0), Verdict: "Ready", VerdictReason: "EndpointsReady"}
+	openAgain := stillOpen
+	openAgain.Reopened = 3
 	for _, c := range []struct {
 		name         string
 		direction    v1alpha1.Direction
 		hook         v1alpha1.HookRecord
 		want, reason string
+		reopened     int
 	}{
-		{"a hibernation judges anew what was given back", down, givenBack, "", ""},
-		{"a hibernation keeps what was said of a hook before it was opened, if that was never given back", down, stillOpen, "Ready", "EndpointsReady"},
-		{"a wake-up needs what was said before the sleep", up, givenBack, "NotReady", "StaleEndpoints"},
-		{"a wake-up needs it for what is open, too", up, stillOpen, "Ready", "EndpointsReady"},
+		{"a hibernation judges anew what was given back", down, givenBack, "", "", 0},
+		{"a hibernation keeps what was said of a hook before it was opened, if that was never given back", down, stillOpen, "Ready", "EndpointsReady", 0},
+		{"a wake-up needs what was said before the sleep", up, givenBack, "NotReady", "StaleEndpoints", 0},
+		{"a wake-up needs it for what is open, too", up, stillOpen, "Ready", "EndpointsReady", 0},
+		{"a wake-up knows what was found open again", up, openAgain, "Ready", "EndpointsReady", 1},
+		{"a hibernation does, too", down, openAgain, "Ready", "EndpointsReady", 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -102,10 +107,14 @@ func TestBeginCycleWithHooks(t *testing.T) {
 			record.BeginCycle(s, c.direction, now)
 			got := s.Hooks["a"]
 			g.Expect([]string{got.Verdict, got.VerdictReason}).To(Equal([]string{c.want, c.reason}))
-			g.Expect(got.Opened).To(BeNil())
+			if c.direction == up && c.hook.Returned == nil {
+				g.Expect(got.Opened).To(Equal(c.hook.Opened), "what is open has been open since then")
+			} else {
+				g.Expect(got.Opened).To(BeNil())
+			}
 			g.Expect(got.Returned).To(BeNil())
 			g.Expect(got.ReturnedBy).To(BeEmpty())
-			g.Expect(got.Reopened).To(BeZero())
+			g.Expect(got.Reopened).To(Equal(c.reopened))
 			g.Expect(got.Original).To(Equal(original))
 			g.Expect(got.Gone).To(Equal(c.hook.Gone))
 
