@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
-	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 )
 
 func TestHibernationThatDoesNotEndIsGivenUpAtItsDeadline(t *testing.T) {
@@ -159,19 +158,11 @@ func TestHibernationIsHeldBackForAtMostFifteenMinutes(t *testing.T) {
 
 // asksNow is a call by the movable clock.
 func (s *theShoot) asksNow() {
+	s.notTooSoon()
+	s.askedAt = time.Now()
 	ex := s.lookup()
 	patch := client.MergeFrom(ex.DeepCopy())
 	ex.Annotations[v1beta1constants.GardenerOperation] = v1beta1constants.GardenerOperationReconcile
 	ex.Annotations[v1beta1constants.GardenerTimestamp] = s.clock.Now().UTC().Format(time.RFC3339Nano)
 	s.Expect(s.seed().Patch(s.ctx, ex, patch)).To(Succeed())
-}
-
-func (s *theShoot) succeeded() bool {
-	ex := s.lookup()
-	_, asked := ex.Annotations[v1beta1constants.GardenerOperation]
-	return !asked && ex.Status.LastError == nil && isSucceeded(ex)
-}
-
-func isSucceeded(ex *extensionsv1alpha1.Extension) bool {
-	return ex.Status.LastOperation != nil && ex.Status.LastOperation.State == "Succeeded"
 }

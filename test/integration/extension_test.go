@@ -131,7 +131,17 @@ func (s *theShoot) call() time.Duration {
 func (s *theShoot) asked() {
 	s.t.Helper()
 	s.notTooSoon()
+	s.askedAt = time.Now()
 	s.Expect(s.gardenlet(true).DeployAfterKubeAPIServer(s.ctx)).To(Succeed())
+}
+
+// succeeded says whether the last call was answered with success, at once or after the library tried again.
+func (s *theShoot) succeeded() bool {
+	ex := s.lookup()
+	_, asked := ex.Annotations[v1beta1constants.GardenerOperation]
+	last := ex.Status.LastOperation
+	return !asked && ex.Status.LastError == nil && last.State == gardencorev1beta1.LastOperationStateSucceeded &&
+		!last.LastUpdateTime.Time.Before(s.askedAt.Truncate(time.Second))
 }
 
 // notTooSoon waits until gardenlet can tell the next answer from the last one: times in answers are in whole seconds, and in

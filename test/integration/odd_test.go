@@ -17,7 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/gardener/gardener/pkg/api/core/v1beta1/helper"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/apis/guard/v1alpha1"
 )
@@ -135,17 +137,16 @@ func TestSelectorLessServiceCountsAsReadyAfterFiveMinutes(t *testing.T) {
 func (s *theShoot) interferes() {
 	ctx, cancel := context.WithCancel(s.ctx)
 	done := make(chan struct{})
+	key := client.ObjectKeyFromObject(s.lookup())
 	go func() {
 		defer close(done)
 		for n := 0; ctx.Err() == nil; n++ {
-			ex := s.lookup()
-			patch := client.MergeFrom(ex.DeepCopy())
-			ex.Status.Conditions = append(ex.Status.Conditions[:0:0], otherCondition(n))
-			for _, c := range s.lookup().Status.Conditions {
-				if c.Type != "Other" {
-					ex.Status.Conditions = append(ex.Status.Conditions, c)
-				}
+			ex := &extensionsv1alpha1.Extension{}
+			if s.seed().Get(ctx, key, ex) != nil {
+				continue
 			}
+			patch := client.MergeFromWithOptions(ex.DeepCopy(), client.MergeFromWithOptimisticLock{})
+			ex.Status.Conditions = helper.MergeConditions(ex.Status.Conditions, otherCondition(n))
 			_ = s.seed().Status().Patch(ctx, ex, patch) // the next one may succeed
 		}
 	}()

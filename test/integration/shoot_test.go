@@ -46,6 +46,7 @@ type theShoot struct {
 	requestTimeout time.Duration
 
 	before     bench.Snapshot
+	askedAt    time.Time // when gardenlet called last
 	controller *controller
 	pods       map[string]int // generations of the backends' pods
 }
@@ -79,6 +80,7 @@ func newShoot(t *testing.T, options ...option) *theShoot {
 	s.flow(gardencorev1beta1.LastOperationTypeCreate, false)
 	s.call()
 	s.flowEnds()
+	s.notTooSoon() // the library may have begun once more, before its cache showed that it is done
 	s.gate.forget()
 	return s
 }
