@@ -14,6 +14,7 @@ import (
 )
 
 func TestUnusableConfigOfAnAwakeShootIsAnErrorThatNamesTheField(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct{ config, says string }{
 		"unknown field":          {guardConfig(`,"stabilisation":"1s"`), `stabilisation`},
 		"wrong value":            {guardConfig(`,"mode":"Off"`), `mode`},
@@ -109,6 +110,7 @@ func TestIgnoredShootIsNotTouchedByACallThatIsLeftOver(t *testing.T) {
 }
 
 func TestLeftOverCallIsNoWordOfAFlow(t *testing.T) {
+	t.Parallel()
 	for name, stale := range map[string]func(*theShoot){
 		"older than ten minutes":   func(s *theShoot) { s.clock.ahead.Store(int64(11 * time.Minute)) },
 		"of a flow that has ended": func(s *theShoot) { s.flowFails() },

@@ -125,9 +125,13 @@ func TestShootOwnerIsToldInsideTheCluster(t *testing.T) {
 			})
 		}
 	}
-	s.hibernates()
-	s.Expect(told("configmaps", "state: Open")()).NotTo(BeEmpty())
-	s.Expect(told("events", "SetFailOpen")()).NotTo(BeEmpty())
+	s.flowBegins(true)
+	s.call()
+	s.Eventually(told("configmaps", "state: Open")).ShouldNot(BeEmpty())
+	s.Eventually(told("events", "SetFailOpen")).ShouldNot(BeEmpty())
+	s.nodesGo()
+	s.apiServerStops()
+	s.flowEnds()
 	s.wakesUp()
 	s.nodesJoin()
 	s.Eventually(told("events", "PolicyRestored")).ShouldNot(BeEmpty())

@@ -153,7 +153,7 @@ func TestHibernationIsHeldBackForAtMostFifteenMinutes(t *testing.T) {
 	s.clock.ahead.Store(int64(15 * time.Minute))
 	s.asksNow()
 	s.Eventually(s.succeeded).Should(BeTrue())
-	s.Expect(s.condition()).To(HavePrefix("Progressing MayNotWake"))
+	s.Eventually(s.condition).Should(HavePrefix("Progressing MayNotWake"))
 }
 
 // asksNow is a call by the movable clock.

@@ -59,6 +59,7 @@ func each(t *testing.T, named []string, ways []string, story func(t *testing.T, 
 }
 
 func TestHibernationIsHeldBackWhileTheShootCannotBeRead(t *testing.T) {
+	t.Parallel()
 	story := func(t *testing.T, call func(request) bool, way func(http.ResponseWriter, *http.Request)) {
 		s := newShoot(t)
 		s.gate.fails(always, way, call)
@@ -74,6 +75,7 @@ func TestHibernationIsHeldBackWhileTheShootCannotBeRead(t *testing.T) {
 }
 
 func TestHibernationIsHeldBackWhileConfigurationsCannotBePatched(t *testing.T) {
+	t.Parallel()
 	each(t, []string{"patch of a configuration"}, nil, func(t *testing.T, call func(request) bool, way func(http.ResponseWriter, *http.Request)) {
 		s := newShoot(t)
 		s.gate.fails(always, way, call)
@@ -88,6 +90,7 @@ func TestHibernationIsHeldBackWhileConfigurationsCannotBePatched(t *testing.T) {
 }
 
 func TestHibernationGoesOnWithoutVerdictsReportAndEvents(t *testing.T) {
+	t.Parallel()
 	each(t, append([]string{"report", "event"}, worldReads...), []string{"no answer", "403"},
 		func(t *testing.T, call func(request) bool, way func(http.ResponseWriter, *http.Request)) {
 			s := newShoot(t)
@@ -119,6 +122,7 @@ func TestCallIsAnsweredInTimeHoweverManyRequestsHang(t *testing.T) {
 }
 
 func TestWhatCannotBeReadIsNoVerdict(t *testing.T) {
+	t.Parallel()
 	story := func(t *testing.T, call func(request) bool, way func(http.ResponseWriter, *http.Request)) {
 		s := newShoot(t)
 		s.service("late")
@@ -132,6 +136,7 @@ func TestWhatCannotBeReadIsNoVerdict(t *testing.T) {
 }
 
 func TestWhatCanNoLongerBeReadIsNoVerdict(t *testing.T) {
+	t.Parallel()
 	each(t, worldReads, []string{"no answer", "403"}, func(t *testing.T, call func(request) bool, way func(http.ResponseWriter, *http.Request)) {
 		s := newShoot(t)
 		s.service("late")
@@ -172,6 +177,7 @@ func (s *theShoot) expectNoVerdict() {
 }
 
 func TestAwakeningShootThatCannotBeReadIsReportedUnreachable(t *testing.T) {
+	t.Parallel()
 	each(t, []string{"list of validating configurations"}, nil, func(t *testing.T, call func(request) bool, way func(http.ResponseWriter, *http.Request)) {
 		s := newShoot(t)
 		s.hibernates()
@@ -189,6 +195,7 @@ func TestAwakeningShootThatCannotBeReadIsReportedUnreachable(t *testing.T) {
 }
 
 func TestRestoreIsTriedUntilItSucceeds(t *testing.T) {
+	t.Parallel()
 	each(t, []string{"patch of a configuration"}, nil, func(t *testing.T, call func(request) bool, way func(http.ResponseWriter, *http.Request)) {
 		s := newShoot(t)
 		s.hibernates()
@@ -204,6 +211,7 @@ func TestRestoreIsTriedUntilItSucceeds(t *testing.T) {
 }
 
 func TestRestoreGoesOnWithoutReportAndEvents(t *testing.T) {
+	t.Parallel()
 	each(t, []string{"report", "event"}, []string{"no answer", "403"}, func(t *testing.T, call func(request) bool, way func(http.ResponseWriter, *http.Request)) {
 		s := newShoot(t)
 		s.gate.fails(always, way, call)

@@ -35,6 +35,7 @@ func (s *theShoot) storeObject(o *admissionregistrationv1.ValidatingWebhookConfi
 }
 
 func TestOddConfigurationsGoThroughACycleUnharmed(t *testing.T) {
+	t.Parallel()
 	var hundred []hookOf
 	hundredOpen, hundredOwn := map[string]string{}, map[string]string{}
 	for i := range 100 {

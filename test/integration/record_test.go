@@ -96,6 +96,7 @@ func (s *theShoot) codes() []gardencorev1beta1.ErrorCode {
 }
 
 func TestTamperedRecordIsNotTrusted(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		tamper    func(strict map[string]any)
 		annotated bool
@@ -149,6 +150,7 @@ func TestTamperedRecordIsNotTrusted(t *testing.T) {
 }
 
 func TestGarbageForARecord(t *testing.T) {
+	t.Parallel()
 	for name, garbage := range map[string]map[string]any{
 		"of another kind":      {"apiVersion": "v1", "kind": "List"},
 		"with hooks of a kind": {"apiVersion": v1alpha1.SchemeGroupVersion.String(), "kind": "GuardState", "revision": 1, "hooks": "garbage"},
@@ -177,6 +179,7 @@ func TestGarbageForARecord(t *testing.T) {
 }
 
 func TestTamperedAnnotationIsNotTrusted(t *testing.T) {
+	t.Parallel()
 	for name, value := range map[string]string{
 		"no JSON":        `{{{`,
 		"wrong policy":   `{"hooks":{"strict.hooks.example.com":{"failurePolicy":"Foo","timeoutSeconds":10},"slow.hooks.example.com":{"failurePolicy":"Foo","timeoutSeconds":10}}}`,
