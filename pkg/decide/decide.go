@@ -158,7 +158,7 @@ func openIt(in Shoot, s Subject, d Decision, to hook.Values) Decision {
 	wait := s.Opens.wait(in.Now)
 	switch {
 	case s.Opens.Refused != "" && s.Opens.RefusedAt == s.Configuration.ResourceVersion:
-		d.State, d.Reason, d.Message = NotOpenable, string(NotOpenable), s.Opens.Refused
+		d.State, d.Reason, d.Message = NotOpenable, v1alpha1.ReasonNotOpenable, s.Opens.Refused
 		if s.Record == nil {
 			d.Record = nil
 		}
@@ -189,7 +189,7 @@ func fought(in Shoot, s Subject, d Decision) Decision {
 			manager = o.Manager
 		}
 	}
-	d.Reason = ReasonRevertedByOwner
+	d.Reason = v1alpha1.ReasonRevertedByOwner
 	d.Message = fmt.Sprintf("%s puts its own values back while nothing answers behind it: opened %d times within 10 minutes",
 		manager, s.Opens.recent(in.Now))
 	return d

@@ -10,6 +10,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/apis/guard/v1alpha1"
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/backend"
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/decide"
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/phase"
@@ -108,10 +109,10 @@ func TestRevertedByOwner(t *testing.T) {
 			g := NewWithT(t)
 			d := decide.Decide(c.in, c.s)
 			if c.says == "" {
-				g.Expect(d.Reason).NotTo(Equal(decide.ReasonRevertedByOwner))
+				g.Expect(d.Reason).NotTo(Equal(v1alpha1.ReasonRevertedByOwner))
 				return
 			}
-			g.Expect(d.Reason).To(Equal(decide.ReasonRevertedByOwner))
+			g.Expect(d.Reason).To(Equal(v1alpha1.ReasonRevertedByOwner))
 			g.Expect(d.Message).To(HavePrefix(c.says + " puts its own values back"))
 			g.Expect(d.Message).To(ContainSubstring("opened 6 times"))
 		})

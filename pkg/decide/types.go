@@ -48,7 +48,7 @@ const (
 	RestoreFailed State = "RestoreFailed"
 )
 
-// Action on a hook. What is in Decision.Record is on durable record before the hook is opened or restored.
+// Action on a hook. What is in Decision.Record is on durable record before the hook is opened.
 type Action string
 
 const (
@@ -80,10 +80,6 @@ const (
 	// Open hooks are looked at every probeInterval; a longer gap means that nobody looked.
 	longestGap = time.Minute
 )
-
-// ReasonRevertedByOwner is the Decision.Reason when another manager closes a hook again and again while nothing answers
-// behind it.
-const ReasonRevertedByOwner = "RevertedByOwner"
 
 // Settings are the parts of the configuration that decisions depend on.
 type Settings struct {

@@ -220,7 +220,9 @@ func (p *pass) planFor(c hook.Configuration) (plan, error) {
 	switch {
 	case len(opens) > 0:
 		next.action, next.hooks = decide.OpenIt, names(opens)
-		next.patch, err = hook.OpenPatch(c, opens, open)
+		if next.patch, err = hook.OpenPatch(c, opens, open); next.patch.WithoutAnnotation {
+			p.log.Info("Annotation has no room, the originals are on record only", "kind", c.Kind, "configuration", c.Name)
+		}
 	case len(to) > 0:
 		next.action, next.hooks = decide.RestoreIt, names(to)
 		next.patch, err = hook.RestorePatch(c, from, to, remaining)

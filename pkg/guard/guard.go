@@ -50,6 +50,7 @@ type entry struct {
 	turn   chan struct{} // holds one token while a pass runs
 	yield  context.CancelFunc
 	calls  int // lifecycle calls that wait for their turn
+	users  int // passes that run or wait
 	memory memory
 }
 
@@ -124,7 +125,9 @@ type Outcome struct {
 
 // Pass runs one pass over the Shoot of the Extension. A lifecycle pass is gardenlet's call: a running loop pass yields to it.
 func (g *Guard) Pass(ctx context.Context, log logr.Logger, key types.NamespacedName, lifecycle bool) (Outcome, error) {
-	e := g.entry(key)
+	e := g.enter(key)
+	gone := false
+	defer func() { g.leave(key, e, gone) }()
 	if lifecycle {
 		g.callWaits(e, 1)
 	}
@@ -149,16 +152,15 @@ func (g *Guard) Pass(ctx context.Context, log logr.Logger, key types.NamespacedN
 		defer g.setYield(e, nil)
 	}
 	outcome, err := (&pass{guard: g, log: log, key: key, lifecycle: lifecycle, memory: &e.memory, now: g.Clock.Now()}).run(passCtx)
-	if err == nil && !outcome.Exists {
-		g.forget(key)
-	}
+	gone = err == nil && !outcome.Exists
 	if lifecycle && g.Loop != nil {
 		g.Loop(key)
 	}
 	return outcome, err
 }
 
-func (g *Guard) entry(key types.NamespacedName) *entry {
+// enter returns what is kept of a Shoot, and keeps it as long as somebody uses it: two entries would mean two passes at a time.
+func (g *Guard) enter(key types.NamespacedName) *entry {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.shoots == nil {
@@ -171,7 +173,16 @@ func (g *Guard) entry(key types.NamespacedName) *entry {
 		}}
 		g.shoots[key] = e
 	}
+	e.users++
 	return e
+}
+
+func (g *Guard) leave(key types.NamespacedName, e *entry, gone bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if e.users--; gone && e.users == 0 {
+		delete(g.shoots, key)
+	}
 }
 
 // callWaits counts the calls that wait and interrupts the loop's pass for them.
@@ -190,12 +201,6 @@ func (g *Guard) setYield(e *entry, cancel context.CancelFunc) {
 	if e.yield = cancel; cancel != nil && e.calls > 0 {
 		cancel()
 	}
-}
-
-func (g *Guard) forget(key types.NamespacedName) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	delete(g.shoots, key)
 }
 
 // refOf names the backend of a hook or of a record.

@@ -16,6 +16,7 @@ import (
 	"github.com/gardener/gardener/pkg/extensions"
 	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -165,13 +166,15 @@ func (p *pass) readState() {
 
 // readConfig decodes the providerConfig. One that cannot be decoded is replaced by the last good one, else by the defaults.
 func (p *pass) readConfig() {
-	if p.config, p.configError = codec.DecodeConfig(p.extension.Spec.ProviderConfig); p.configError == nil {
-		p.state.LastGoodConfig = p.extension.Spec.ProviderConfig.DeepCopy()
-		return
-	}
-	var err error
-	if p.config, err = codec.DecodeConfig(p.state.LastGoodConfig); err != nil {
+	lastGood, err := codec.DecodeConfig(p.state.LastGoodConfig)
+	p.config, p.configError = codec.DecodeConfig(p.extension.Spec.ProviderConfig)
+	switch {
+	case p.configError != nil && err == nil:
+		p.config = lastGood
+	case p.configError != nil:
 		p.config, _ = codec.DecodeConfig(nil)
+	case err != nil || !apiequality.Semantic.DeepEqual(lastGood, p.config): // its bytes may differ: etcd keeps no null
+		p.state.LastGoodConfig = p.extension.Spec.ProviderConfig.DeepCopy()
 	}
 }
 
@@ -219,6 +222,7 @@ func (p *pass) see(ctx context.Context) (Outcome, error) {
 	if err := p.connect(ctx); err != nil {
 		return p.unreachable(ctx, err)
 	}
+	p.distrust()
 	p.phase = phase.Of(p.facts)
 	if p.phase != phase.GoingDown && p.phase != phase.WakingUp {
 		defer p.guard.Shoots.Close(p.key.Namespace)
@@ -286,6 +290,15 @@ func (p *pass) connect(ctx context.Context) error {
 		return last
 	}
 	return err
+}
+
+// distrust tells of annotations that are not what we wrote.
+func (p *pass) distrust() {
+	for _, c := range p.configurations {
+		if _, err := c.Originals(); err != nil {
+			p.log.Info("Annotation is not trusted", "kind", c.Kind, "configuration", c.Name, "reason", err.Error())
+		}
+	}
 }
 
 // asksForNodes says whether the phase depends on there being a Node.

@@ -144,7 +144,7 @@ func (p *pass) reportInput() report.Input {
 			continue // gone and forgotten
 		}
 		if failed := p.failures[keyOf(d.subject.Configuration)]; failed != nil && d.decision.Action != decide.None {
-			h.Reason, h.Message = "WriteFailed", failed.Error()
+			h.Reason, h.Message = v1alpha1.ReasonWriteFailed, failed.Error()
 		}
 		in.Hooks = append(in.Hooks, h)
 	}
@@ -226,9 +226,9 @@ func (p *pass) tellShoot(ctx context.Context) {
 
 func describe(w write) (reason, note string) {
 	if w.action == decide.OpenIt {
-		return "SetFailOpen", "Set fail-open for hibernation and wake-up: " + strings.Join(w.hooks, ", ")
+		return v1alpha1.EventSetFailOpen, "Set fail-open for hibernation and wake-up: " + strings.Join(w.hooks, ", ")
 	}
-	return "PolicyRestored", "Given its own policy back: " + strings.Join(w.hooks, ", ")
+	return v1alpha1.EventPolicyRestored, "Given its own policy back: " + strings.Join(w.hooks, ", ")
 }
 
 // eventsOnSeed tells on the Extension how many configurations were opened and restored in this pass.
@@ -237,7 +237,7 @@ func (p *pass) eventsOnSeed() {
 	for _, w := range p.writes {
 		count[w.action]++
 	}
-	for action, reason := range map[decide.Action]string{decide.OpenIt: "SetFailOpen", decide.RestoreIt: "PolicyRestored"} {
+	for action, reason := range map[decide.Action]string{decide.OpenIt: v1alpha1.EventSetFailOpen, decide.RestoreIt: v1alpha1.EventPolicyRestored} {
 		if n := count[action]; n > 0 && p.guard.Events != nil {
 			p.guard.Events.Eventf(p.extension, nil, corev1.EventTypeNormal, reason, string(action), "%d webhook configurations of the Shoot", n)
 		}

@@ -93,10 +93,7 @@ func (p *pass) decideAll() {
 	uids := map[configurationKey]bool{}
 	for _, c := range p.configurations {
 		uids[keyOf(c)] = true
-		originals, err := c.Originals()
-		if err != nil {
-			p.log.Info("Annotation is not trusted", "kind", c.Kind, "configuration", c.Name, "reason", err.Error())
-		}
+		originals, _ := c.Originals() // what can be trusted of them
 		for i := range c.Hooks {
 			p.decideOn(shared, p.subject(c, &c.Hooks[i], originals), c.Key(c.Hooks[i]))
 		}

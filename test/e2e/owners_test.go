@@ -20,7 +20,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/decide"
+	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/apis/guard/v1alpha1"
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/test/bench"
 )
 
@@ -55,7 +55,7 @@ func TestOthersWriteToo(t *testing.T) {
 		s.wakeUp()
 		for _, name := range []string{w.pods.Name, w.nodes.Name} {
 			s.Eventually(func() []string { return s.reasons(name) }).WithTimeout(2*time.Minute).
-				Should(ContainElement(decide.ReasonRevertedByOwner), name)
+				Should(ContainElement(v1alpha1.ReasonRevertedByOwner), name)
 		}
 		s.Expect(s.messages(w.pods.Name)).To(ContainElement(ContainSubstring("gitops-apply")))
 		s.Expect(s.messages(w.nodes.Name)).To(ContainElement(ContainSubstring("gitops-update")))

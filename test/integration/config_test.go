@@ -4,6 +4,8 @@
 package integration_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +13,9 @@ import (
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+
+	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/test/bench"
 )
 
 func TestUnusableConfigOfAnAwakeShootIsAnErrorThatNamesTheField(t *testing.T) {
@@ -36,6 +41,21 @@ func TestUnusableConfigOfAnAwakeShootIsAnErrorThatNamesTheField(t *testing.T) {
 			s.Expect(s.condition()).To(HavePrefix("True WebhooksEnforced"))
 		})
 	}
+}
+
+func TestConfigWithANullIsNotRecordedAgain(t *testing.T) {
+	s := newShoot(t, withConfig(quick+`,"webhooks":null`))
+	s.call()
+	s.Eventually(func() any { return s.state().LastGoodConfig }).ShouldNot(BeNil())
+	settled := time.Now()
+	s.call()
+	written, err := servers.Seed.Audit().Writes(bench.Filter{
+		Group: "extensions.gardener.cloud", Resource: "extensions/status", Namespace: s.name, Since: settled,
+	})
+	s.Expect(err).NotTo(HaveOccurred())
+	s.Expect(slices.DeleteFunc(written, func(e auditv1.Event) bool {
+		return e.RequestObject == nil || !strings.Contains(string(e.RequestObject.Raw), "lastGoodConfig")
+	})).To(BeEmpty(), "what differs is only a null, which an object in etcd does not keep")
 }
 
 func TestNoConfigMeansAllDefaults(t *testing.T) {

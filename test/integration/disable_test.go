@@ -84,6 +84,16 @@ func TestDisabledInTheEditThatHibernatesStillOpensAndWakesUp(t *testing.T) {
 	s.Expect(s.changed()).To(BeEmpty())
 }
 
+func TestDisabledInTheEditThatHibernatesOpensOnceTheShootCanBeWritten(t *testing.T) {
+	s := newShoot(t)
+	refused := s.gate.fails(always, wrong["500"], isPatch)
+	s.flowBegins(true)
+	s.disabled()
+	s.Eventually(func() int { return s.gate.hits(refused) }).Should(BeNumerically(">", 0))
+	s.gate.mend()
+	s.Eventually(s.standing).Should(Equal(open), "a call that failed is still a call when it is tried again")
+}
+
 func TestEnabledAgainWhileHeldIsAnswered(t *testing.T) {
 	s := newShoot(t)
 	s.hibernates()

@@ -79,7 +79,7 @@ type reconciler struct {
 	events   events.EventRecorder
 	status   extensionscontroller.StatusUpdater
 	library  reconcile.Reconciler
-	calls    sync.Map // Extension -> gardener.cloud/timestamp of the last call that was answered
+	answered sync.Map // Extension -> gardener.cloud/timestamp of the last call that went well
 }
 
 // Reconcile holds a deleted Extension as long as its hooks need it; everything else is the library's.
@@ -110,19 +110,23 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		log.Info("Skipping the deletion of the Extension of a failed Shoot")
 		return reconcile.Result{}, nil
 	}
-	out, err := r.actuator.pass(ctx, log, ex, r.calledAnew(ex))
+	timestamp := ex.Annotations[v1beta1constants.GardenerTimestamp]
+	out, err := r.actuator.pass(ctx, log, ex, r.calls(ex))
 	if errors.Is(err, context.Canceled) && ctx.Err() == nil {
 		return reconcile.Result{RequeueAfter: time.Second}, nil // yielded to a call
 	}
+	if err == nil {
+		r.answered.Store(request.NamespacedName, timestamp)
+	}
 	if err == nil && !holds(out, ex.DeletionTimestamp.Time, r.clock.Now()) {
 		if out.OnRecord {
-			log.Info("Extension is released with webhooks still open, their originals stand in their annotations")
+			log.Info("Extension is released with webhooks still open")
 			if r.events != nil {
-				r.events.Eventf(ex, nil, corev1.EventTypeWarning, "LeftFailOpen", "Release",
-					"Released with webhooks still fail-open: their backends do not answer. Their originals stand in the annotation %s.", v1alpha1.OriginalsAnnotation)
+				r.events.Eventf(ex, nil, corev1.EventTypeWarning, v1alpha1.EventLeftFailOpen, "Release",
+					"Released with webhooks still fail-open. The annotation %s on their configurations says what they were.", v1alpha1.OriginalsAnnotation)
 			}
 		}
-		r.calls.Delete(request.NamespacedName)
+		r.answered.Delete(request.NamespacedName)
 		return r.library.Reconcile(ctx, request)
 	}
 	if answerErr := r.answer(ctx, log, ex, err); answerErr != nil {
@@ -134,12 +138,12 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{RequeueAfter: heldRequeue}, nil
 }
 
-// calledAnew says whether gardenlet has called since the last pass: by an annotation, or by a new timestamp as it deletes.
-func (r *reconciler) calledAnew(ex *extensionsv1alpha1.Extension) bool {
-	timestamp := ex.Annotations[v1beta1constants.GardenerTimestamp]
-	before, known := r.calls.Swap(client.ObjectKeyFromObject(ex), timestamp)
+// calls says whether gardenlet waits for an answer: by an annotation, or by a timestamp, new as it deletes, of which no pass
+// went well yet.
+func (r *reconciler) calls(ex *extensionsv1alpha1.Extension) bool {
+	before, known := r.answered.Load(client.ObjectKeyFromObject(ex))
 	_, asked := ex.Annotations[v1beta1constants.GardenerOperation]
-	return asked || !known || before != timestamp
+	return asked || !known || before != ex.Annotations[v1beta1constants.GardenerTimestamp]
 }
 
 // holds says whether a deleted Extension is still needed (design section 6).

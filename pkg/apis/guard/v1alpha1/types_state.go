@@ -69,7 +69,8 @@ type Cycle struct {
 	// of a flow. They are held and given back; no other hook is opened.
 	// +optional
 	HoldOnly bool `json:"holdOnly,omitempty"`
-	// Ended is when the cycle ended with hooks still on record, that is at its deadline. Otherwise an ended cycle is removed.
+	// Ended is when the cycle ended with hooks still on record: at its deadline, or with hooks that are gone. Otherwise an
+	// ended cycle is removed.
 	// +optional
 	Ended *metav1.Time `json:"ended,omitempty"`
 }

@@ -44,7 +44,8 @@ const (
 	// ReasonOriginalUnknown (False): a hook is open because of the guard, but its original is neither on record nor in
 	// its annotation; the guard does not guess.
 	ReasonOriginalUnknown = "OriginalUnknown"
-	// ReasonRestoreFailed (False): the guard gave up to give a hook its original back.
+	// ReasonRestoreFailed: the guard gave up to give a hook its original back. False if it stands open, Progressing if its
+	// backend is gone.
 	ReasonRestoreFailed = "RestoreFailed"
 	// ReasonMayNotWake (Progressing): hibernation went on although a hook could not be opened.
 	ReasonMayNotWake = "MayNotWake"
@@ -55,4 +56,26 @@ const (
 	ReasonRecordNotWritten = "RecordNotWritten"
 	// ReasonConfigInvalid (Progressing): the providerConfig cannot be decoded; the last good one or the defaults apply.
 	ReasonConfigInvalid = "ConfigInvalid"
+)
+
+// Reasons of a single hook in GuardStatus, beside those of backends (pkg/backend), of hooks that are left alone (pkg/scope)
+// and OriginalUnknown and RestoreFailed above.
+const (
+	// ReasonRevertedByOwner: another manager, named in the message, closes the hook again and again while nothing answers
+	// behind it.
+	ReasonRevertedByOwner = "RevertedByOwner"
+	// ReasonNotOpenable: the API server refuses to change the configuration for its own invalidity.
+	ReasonNotOpenable = "NotOpenable"
+	// ReasonWriteFailed: the API server did not take our patch; it is tried again.
+	ReasonWriteFailed = "WriteFailed"
+)
+
+// Reasons of events: on the Extension, and the first two also on the webhook configurations in the Shoot.
+const (
+	// EventSetFailOpen: hooks were set fail-open.
+	EventSetFailOpen = "SetFailOpen"
+	// EventPolicyRestored: hooks got their own policy back from the guard.
+	EventPolicyRestored = "PolicyRestored"
+	// EventLeftFailOpen: the Extension was released although hooks are still open.
+	EventLeftFailOpen = "LeftFailOpen"
 )
