@@ -9,6 +9,7 @@
 package v1alpha1
 
 import (
+	guardv1alpha1 "github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/apis/guard/v1alpha1"
 	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtime "k8s.io/apimachinery/pkg/runtime"
 )
@@ -38,6 +39,11 @@ func (in *Care) DeepCopy() *Care {
 func (in *ControllerConfiguration) DeepCopyInto(out *ControllerConfiguration) {
 	*out = *in
 	out.TypeMeta = in.TypeMeta
+	if in.HibernationConstraint != nil {
+		in, out := &in.HibernationConstraint, &out.HibernationConstraint
+		*out = new(guardv1alpha1.ConstraintHandling)
+		**out = **in
+	}
 	if in.Care != nil {
 		in, out := &in.Care, &out.Care
 		*out = new(Care)
@@ -85,6 +91,16 @@ func (in *ShootClient) DeepCopyInto(out *ShootClient) {
 	if in.Burst != nil {
 		in, out := &in.Burst, &out.Burst
 		*out = new(int32)
+		**out = **in
+	}
+	if in.TokenPatience != nil {
+		in, out := &in.TokenPatience, &out.TokenPatience
+		*out = new(v1.Duration)
+		**out = **in
+	}
+	if in.AdminFallback != nil {
+		in, out := &in.AdminFallback, &out.AdminFallback
+		*out = new(bool)
 		**out = **in
 	}
 	return

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/apis/config/v1alpha1"
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/apis/config/validation"
+	guardv1alpha1 "github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/apis/guard/v1alpha1"
 )
 
 func refused(path, remedy string) gomegatypes.GomegaMatcher {
@@ -29,6 +30,9 @@ func TestValidateControllerConfiguration(t *testing.T) {
 	}
 	timeout := func(d time.Duration) v1alpha1.ControllerConfiguration {
 		return v1alpha1.ControllerConfiguration{ShootClient: &v1alpha1.ShootClient{Timeout: &metav1.Duration{Duration: d}}}
+	}
+	patience := func(d time.Duration) v1alpha1.ControllerConfiguration {
+		return v1alpha1.ControllerConfiguration{ShootClient: &v1alpha1.ShootClient{TokenPatience: &metav1.Duration{Duration: d}}}
 	}
 	rate := func(qps float32, burst int32) v1alpha1.ControllerConfiguration {
 		return v1alpha1.ControllerConfiguration{ShootClient: &v1alpha1.ShootClient{QPS: &qps, Burst: &burst}}
@@ -53,6 +57,12 @@ func TestValidateControllerConfiguration(t *testing.T) {
 		"no requests per second are refused":   {rate(0, 1), refused("shootClient.qps", "more than 0")},
 		"a negative rate is refused":           {rate(-1, 1), refused("shootClient.qps", "more than 0")},
 		"no request at once is refused":        {rate(1, 0), refused("shootClient.burst", "at least 1")},
+		"no patience for a token is valid":     {patience(0), BeEmpty()},
+		"patience of 10s is valid":             {patience(10 * time.Second), BeEmpty()},
+		"negative patience is refused":         {patience(-1), refused("shootClient.tokenPatience", "at least 0s")},
+		"more patience is refused":             {patience(10*time.Second + 1), refused("shootClient.tokenPatience", "at most 10s")},
+		"leaving the constraint is valid":      {v1alpha1.ControllerConfiguration{HibernationConstraint: new(guardv1alpha1.ConstraintLeave)}, BeEmpty()},
+		"anything else is not supported":       {v1alpha1.ControllerConfiguration{HibernationConstraint: new(guardv1alpha1.ConstraintHandling("lift"))}, ContainElement(HaveField("Field", "hibernationConstraint"))},
 		"the client is checked after the care": {v1alpha1.ControllerConfiguration{Care: care(0).Care, ShootClient: timeout(0).ShootClient}, HaveLen(2)},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -9,13 +9,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// SetDefaults_GuardConfig sets the mode, the stabilization and the parts that have defaults of their own.
+// SetDefaults_GuardConfig sets the mode, the stabilization, what is done about the hibernation constraint, and the parts that
+// have defaults of their own.
 func SetDefaults_GuardConfig(obj *GuardConfig) {
 	setDefault(&obj.Mode, ModeGuard)
 	setDefault(&obj.OpenTimeouts, OpenTimeouts{})
 	setDefault(&obj.Stabilization, metav1.Duration{Duration: 20 * time.Second})
 	setDefault(&obj.WakingUp, WakingUp{})
 	setDefault(&obj.GoingDown, GoingDown{})
+	setDefault(&obj.HibernationConstraint, ConstraintLift)
+	setDefault(&obj.Kyverno, Kyverno{})
+}
+
+// SetDefaults_Kyverno sets whether Kyverno's webhookLabels are managed.
+func SetDefaults_Kyverno(obj *Kyverno) {
+	setDefault(&obj.ManageWebhookLabels, true)
 }
 
 // SetDefaults_OpenTimeouts sets the timeouts of open hooks.

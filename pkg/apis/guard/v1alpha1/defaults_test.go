@@ -23,6 +23,9 @@ func TestDefaults(t *testing.T) {
 			Stabilization: duration(20 * time.Second),
 			WakingUp:      &v1alpha1.WakingUp{Deadline: duration(30 * time.Minute), AfterDeadline: new(v1alpha1.AfterDeadlineKeepOpen)},
 			GoingDown:     &v1alpha1.GoingDown{Deadline: duration(time.Hour)},
+
+			HibernationConstraint: new(v1alpha1.ConstraintLift),
+			Kyverno:               &v1alpha1.Kyverno{ManageWebhookLabels: new(true)},
 		}
 	}
 	t.Run("everything that is not set gets the documented default", func(t *testing.T) {
@@ -43,6 +46,9 @@ func TestDefaults(t *testing.T) {
 			OpenTimeouts: &v1alpha1.OpenTimeouts{Mutating: new(int32(5)), Validating: new(int32(6))},
 			WakingUp:     &v1alpha1.WakingUp{Deadline: duration(time.Minute), AfterDeadline: new(v1alpha1.AfterDeadlineRestore)},
 			GoingDown:    &v1alpha1.GoingDown{Deadline: duration(10 * time.Minute)},
+
+			HibernationConstraint: new(v1alpha1.ConstraintLeave),
+			Kyverno:               &v1alpha1.Kyverno{ManageWebhookLabels: new(false)},
 		}
 		before := config.DeepCopy()
 		v1alpha1.SetObjectDefaults_GuardConfig(config)

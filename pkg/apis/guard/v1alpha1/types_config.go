@@ -36,6 +36,15 @@ type GuardConfig struct {
 	// GoingDown says what happens when a hibernation does not come to its end.
 	// +optional
 	GoingDown *GoingDown `json:"goingDown,omitempty"`
+	// HibernationConstraint says what is done about Gardener's constraint HibernationPossible, which keeps a Shoot with
+	// fail-closed webhooks on critical resources from hibernating. Lift: webhook configurations whose flagged hooks the guard
+	// would all open get the label by which Gardener's check leaves them out. Leave: the constraint stays. The operator of the
+	// landscape may have set Leave for all Shoots; Lift here does not change that. Default: Lift.
+	// +optional
+	HibernationConstraint *ConstraintHandling `json:"hibernationConstraint,omitempty"`
+	// Kyverno configures how the guard deals with Kyverno.
+	// +optional
+	Kyverno *Kyverno `json:"kyverno,omitempty"`
 }
 
 // Mode says whether the guard acts.
@@ -47,6 +56,25 @@ const (
 	// ModeReport judges and tells, but opens nothing. What is open because of the guard is still given back.
 	ModeReport Mode = "Report"
 )
+
+// ConstraintHandling says what is done about Gardener's constraint HibernationPossible.
+type ConstraintHandling string
+
+const (
+	// ConstraintLift lifts the constraint where the guard opens every hook that causes it.
+	ConstraintLift ConstraintHandling = "Lift"
+	// ConstraintLeave leaves it as it is.
+	ConstraintLeave ConstraintHandling = "Leave"
+)
+
+// Kyverno configures how the guard deals with Kyverno, which writes its webhook configurations itself and removes labels that
+// others set on them.
+type Kyverno struct {
+	// ManageWebhookLabels lets the guard set the label for HibernationConstraint under webhookLabels in Kyverno's own
+	// ConfigMap, from where Kyverno (1.12 and newer) puts it on its configurations. Default: true.
+	// +optional
+	ManageWebhookLabels *bool `json:"manageWebhookLabels,omitempty"`
+}
 
 // WebhookRule names hooks and says what to do with them. Fields that are set must all match; at least one must be set.
 type WebhookRule struct {

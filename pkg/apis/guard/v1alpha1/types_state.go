@@ -29,6 +29,10 @@ type GuardState struct {
 	// Hooks are the hooks the guard has changed or is about to change, by HookKey.
 	// +optional
 	Hooks map[string]HookRecord `json:"hooks,omitempty"`
+	// Claims are the objects in the Shoot on which the guard set the label that lifts Gardener's hibernation constraint, by
+	// ClaimKey.
+	// +optional
+	Claims map[string]Claim `json:"claims,omitempty"`
 	// LastGoodConfig is the providerConfig that was decoded last; used when a later one cannot be.
 	// +optional
 	LastGoodConfig *runtime.RawExtension `json:"lastGoodConfig,omitempty"`
@@ -120,6 +124,24 @@ type HookRecord struct {
 	Reopened int `json:"reopened,omitempty"`
 }
 
+// Claim is what must be known of an object that carries the guard's label to take it off again.
+type Claim struct {
+	// Kind is ValidatingWebhookConfiguration, MutatingWebhookConfiguration, or ConfigMap for Kyverno's own.
+	Kind string `json:"kind"`
+	// Namespace of the object; empty for webhook configurations.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+	// Name of the object.
+	Name string `json:"name"`
+	// UID of the object: one of the same name that was created anew is not claimed.
+	UID types.UID `json:"uid"`
+	// Since is when the label was set first.
+	Since metav1.Time `json:"since"`
+	// Removed counts how often somebody else took the label off. After the second time it is not set again.
+	// +optional
+	Removed int `json:"removed,omitempty"`
+}
+
 // Backend names the Service behind a hook.
 type Backend struct {
 	// Namespace of the Service.
@@ -170,4 +192,9 @@ type Originals struct {
 // HookKey is the key of a hook in GuardState.Hooks.
 func HookKey(kind, configuration string, uid types.UID, hook string) string {
 	return kind + "/" + configuration + "/" + string(uid) + "/" + hook
+}
+
+// ClaimKey is the key of an object in GuardState.Claims.
+func ClaimKey(kind, namespace, name string, uid types.UID) string {
+	return kind + "/" + namespace + "/" + name + "/" + string(uid)
 }

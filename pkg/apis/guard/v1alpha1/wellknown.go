@@ -12,6 +12,16 @@ const (
 	// FieldManager is the manager name under which the guard writes to a Shoot's webhook configurations.
 	FieldManager = "shoot-hibernation-guard"
 
+	// ClaimFieldManager is the manager name under which the guard sets and removes ClaimLabel.
+	ClaimFieldManager = "shoot-hibernation-guard-claim"
+
+	// ClaimLabel with the value ClaimValue is what Gardener's check for problematic webhooks leaves out (gardener:
+	// pkg/gardenlet/controller/shoot/care/constraints.go). The guard sets it on configurations whose flagged hooks it opens.
+	// It is Gardener's name, and others set it, too: what the guard set is in GuardState.Claims.
+	ClaimLabel = "resources.gardener.cloud/managed-by"
+	// ClaimValue is the value of ClaimLabel.
+	ClaimValue = "gardener"
+
 	// LeaveLabel on a webhook configuration, with the value "true", keeps the guard from opening any of its hooks.
 	// What is already open because of the guard is given back nevertheless.
 	LeaveLabel = GroupName + "/leave"
@@ -78,4 +88,44 @@ const (
 	EventPolicyRestored = "PolicyRestored"
 	// EventLeftFailOpen: the Extension was released although hooks are still open.
 	EventLeftFailOpen = "LeftFailOpen"
+)
+
+// Reasons of GateStatus.Blocking and GuardStatus.Findings.
+const (
+	// FindingNotGuarded: Gardener's rule flags the hook and the guard does not open it; the message says why.
+	FindingNotGuarded = "NotGuarded"
+	// FindingHidden: a label that the guard did not set hides from Gardener's check a hook that the guard does not open.
+	FindingHidden = "HiddenNotGuarded"
+	// FindingClaimRemoved: somebody else took the guard's label off twice.
+	FindingClaimRemoved = "ClaimRemoved"
+	// FindingClaimFailed: the label could not be set; the message holds the API server's words.
+	FindingClaimFailed = "ClaimFailed"
+	// FindingRemediated: Gardener's remediator changed the configuration and left its warning annotation, which keeps the gate
+	// closed until somebody removes it.
+	FindingRemediated = "Remediated"
+	// FindingKyvernoLabels: Kyverno does not take the label over from its ConfigMap, or the ConfigMap cannot be used.
+	FindingKyvernoLabels = "KyvernoWebhookLabels"
+	// FindingConstraintLeft: the operator or the Shoot's owner wants the constraint to stay.
+	FindingConstraintLeft = "ConstraintLeft"
+	// FindingCAExpires: a CA in a caBundle expires before the planned wake-up.
+	FindingCAExpires = "CAExpires"
+	// FindingConversion: a CRD conversion webhook may stand in the way of the wake-up; nobody can open it.
+	FindingConversion = "ConversionWebhook"
+	// FindingOrphan: nothing stands behind a hook although the Shoot is awake.
+	FindingOrphan = "Orphan"
+	// FindingGardenerManaged: a hook that Gardener or another extension manages has its backend in the Shoot; the guard leaves
+	// it alone.
+	FindingGardenerManaged = "ManagedByGardener"
+	// FindingTimeouts: the timeouts of mutating hooks add up to more than a request may take even while they are open.
+	FindingTimeouts = "TimeoutsAddUp"
+	// FindingManagedSeed: the Shoot serves extensions.gardener.cloud, so it is a seed itself; the guard only reports.
+	FindingManagedSeed = "ManagedSeed"
+)
+
+// Constraints in the status of the Shoot in the garden cluster, written if a garden kubeconfig is injected.
+const (
+	// ConstraintWebhooksEnforced (True): no hook is open because of the guard.
+	ConstraintWebhooksEnforced = "WebhooksEnforced"
+	// ConstraintHibernationPrepared (True): the gate is open, and the guard opens every hook that keeps it in question.
+	ConstraintHibernationPrepared = "HibernationPrepared"
 )

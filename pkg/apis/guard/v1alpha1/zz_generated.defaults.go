@@ -31,4 +31,7 @@ func SetObjectDefaults_GuardConfig(in *GuardConfig) {
 	if in.GoingDown != nil {
 		SetDefaults_GoingDown(in.GoingDown)
 	}
+	if in.Kyverno != nil {
+		SetDefaults_Kyverno(in.Kyverno)
+	}
 }

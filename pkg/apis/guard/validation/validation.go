@@ -34,7 +34,7 @@ func ValidateGuardConfig(config *v1alpha1.GuardConfig, path *field.Path) field.E
 	if goingDown := config.GoingDown; goingDown != nil {
 		errs = append(errs, atLeast(goingDown.Deadline, 10*time.Minute, path.Child("goingDown", "deadline"))...)
 	}
-	return errs
+	return append(errs, oneOf(config.HibernationConstraint, path.Child("hibernationConstraint"), v1alpha1.ConstraintLift, v1alpha1.ConstraintLeave)...)
 }
 
 func validateRule(rule v1alpha1.WebhookRule, path *field.Path) field.ErrorList {

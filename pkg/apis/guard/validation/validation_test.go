@@ -80,6 +80,8 @@ func TestValidateGuardConfig(t *testing.T) {
 		"a shorter going-down deadline is refused": {goingDown(10*time.Minute - 1), refused(field.ErrorTypeInvalid, ".goingDown.deadline", "at least 10m")},
 		"restoring after the deadline is valid":    {&v1alpha1.GuardConfig{WakingUp: &v1alpha1.WakingUp{AfterDeadline: new(v1alpha1.AfterDeadlineRestore)}}, BeEmpty()},
 		"something else after it is not supported": {&v1alpha1.GuardConfig{WakingUp: &v1alpha1.WakingUp{AfterDeadline: new(v1alpha1.AfterDeadline("Delete"))}}, refused(field.ErrorTypeNotSupported, ".wakingUp.afterDeadline", `"KeepOpen", "Restore"`)},
+		"leaving the constraint is valid":          {&v1alpha1.GuardConfig{HibernationConstraint: new(v1alpha1.ConstraintLeave)}, BeEmpty()},
+		"another handling is not supported":        {&v1alpha1.GuardConfig{HibernationConstraint: new(v1alpha1.ConstraintHandling("Off"))}, refused(field.ErrorTypeNotSupported, ".hibernationConstraint", `"Lift", "Leave"`)},
 		"an empty mode is not the same as no mode": {&v1alpha1.GuardConfig{Mode: new(v1alpha1.Mode(""))}, refused(field.ErrorTypeNotSupported, ".mode", "")},
 	} {
 		t.Run(name, func(t *testing.T) {
