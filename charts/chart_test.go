@@ -9,36 +9,29 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gardener/gardener/pkg/chartrenderer"
-	"github.com/gardener/gardener/pkg/client/kubernetes"
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/apimachinery/pkg/version"
 	vpaautoscalingv1 "k8s.io/autoscaler/vertical-pod-autoscaler/pkg/apis/autoscaling.k8s.io/v1"
 	"k8s.io/pod-security-admission/api"
 	"k8s.io/pod-security-admission/policy"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/charts"
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/apis/codec"
+	charttest "github.com/gardener-community/gardener-extension-shoot-hibernation-guard/test/charts"
 )
 
-const namespace = "extension-shoot-hibernation-guard-abcde"
-
-type values = map[string]any
+type values = charttest.Values
 
 func TestDefaultValues(t *testing.T) {
-	// Some of what gardenlet puts beside the values of the ControllerDeployment.
-	objects := render(t, values{"gardener": values{"version": "v1.149.3", "seed": values{"name": "seed"}}, "usablePorts": []int{8080}})
+	objects := render(t, values{})
 
 	t.Run("all objects are rendered", func(t *testing.T) {
-		NewWithT(t).Expect(kinds(objects)).To(ConsistOf("ClusterRole", "ClusterRoleBinding", "ConfigMap", "Deployment",
+		NewWithT(t).Expect(charttest.Kinds(objects)).To(ConsistOf("ClusterRole", "ClusterRoleBinding", "ConfigMap", "Deployment",
 			"PodDisruptionBudget", "Role", "RoleBinding", "Service", "ServiceAccount", "VerticalPodAutoscaler"))
 	})
 	t.Run("the pod passes the restricted pod security standard", func(t *testing.T) {
@@ -61,9 +54,8 @@ func TestDefaultValues(t *testing.T) {
 	t.Run("the command reads the file that the ConfigMap is mounted as", func(t *testing.T) {
 		g := NewWithT(t)
 		pod, configMap := one[*appsv1.Deployment](t, objects).Spec.Template.Spec, one[*corev1.ConfigMap](t, objects)
-		g.Expect(pod.Volumes).To(HaveLen(1))
 		g.Expect(pod.Volumes[0].ConfigMap.Name).To(Equal(configMap.Name))
-		g.Expect(pod.Containers[0].VolumeMounts).To(HaveLen(1))
+		g.Expect(pod.Containers[0].VolumeMounts[0].Name).To(Equal(pod.Volumes[0].Name))
 		directory, key := path.Split(args(t, objects)["config"])
 		g.Expect(path.Clean(directory)).To(Equal(pod.Containers[0].VolumeMounts[0].MountPath))
 		g.Expect(configMap.Data).To(HaveKey(key))
@@ -103,12 +95,12 @@ func TestRights(t *testing.T) {
 
 func TestValuesTakeEffect(t *testing.T) {
 	t.Run("without the vertical pod autoscaler", func(t *testing.T) {
-		NewWithT(t).Expect(kinds(render(t, values{"vpa": values{"enabled": false}}))).NotTo(ContainElement("VerticalPodAutoscaler"))
+		NewWithT(t).Expect(charttest.Kinds(render(t, values{"vpa": values{"enabled": false}}))).NotTo(ContainElement("VerticalPodAutoscaler"))
 	})
 	t.Run("without scraping", func(t *testing.T) {
 		g := NewWithT(t)
 		objects := render(t, values{"metrics": values{"enableScraping": false}})
-		g.Expect(kinds(objects)).NotTo(ContainElement("Service"))
+		g.Expect(charttest.Kinds(objects)).NotTo(ContainElement("Service"))
 		g.Expect(one[*appsv1.Deployment](t, objects).Spec.Template.Annotations).NotTo(HaveKey("prometheus.io/scrape"))
 	})
 	t.Run("ports", func(t *testing.T) {
@@ -137,18 +129,19 @@ func TestValuesTakeEffect(t *testing.T) {
 		config, err := codec.DecodeControllerConfiguration([]byte(one[*corev1.ConfigMap](t, after).Data["config.yaml"]))
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(config.Care.SyncPeriod.Minutes()).To(Equal(7.0))
-		checksum := func(objects []runtime.Object) string {
+		checksum := func(objects []client.Object) string {
 			return one[*appsv1.Deployment](t, objects).Spec.Template.Annotations["checksum/config"]
 		}
 		g.Expect(checksum(after)).NotTo(Or(BeEmpty(), Equal(checksum(before))))
 	})
-	for name, test := range map[string]struct{ tag, want string }{
-		"a tag":      {"v1.2.3", "registry.example.com/guard:v1.2.3"},
-		"a digest":   {"sha256:0123", "registry.example.com/guard@sha256:0123"},
-		"appVersion": {"", "registry.example.com/guard:" + repositoryVersion(t)},
+	for name, test := range map[string]struct{ ref, tag, want string }{
+		"a tag":           {"", "v1.2.3", "registry.example.com/guard:v1.2.3"},
+		"a digest":        {"", "sha256:0123", "registry.example.com/guard@sha256:0123"},
+		"appVersion":      {"", "", "registry.example.com/guard:" + repositoryVersion(t)},
+		"whole reference": {"registry.example.com/other:v1@sha256:0123", "v1.2.3", "registry.example.com/other:v1@sha256:0123"},
 	} {
 		t.Run("image by "+name, func(t *testing.T) {
-			objects := render(t, values{"image": values{"repository": "registry.example.com/guard", "tag": test.tag}})
+			objects := render(t, values{"image": values{"ref": test.ref, "repository": "registry.example.com/guard", "tag": test.tag}})
 			NewWithT(t).Expect(one[*appsv1.Deployment](t, objects).Spec.Template.Spec.Containers[0].Image).To(Equal(test.want))
 		})
 	}
@@ -165,9 +158,10 @@ func TestSchemaNamesWrongValues(t *testing.T) {
 		"port out of range": {values{"metrics": values{"port": 65536}}, "/metrics/port"},
 		"no workers":        {values{"controllers": values{"guard": values{"concurrentSyncs": 0}}}, "/controllers/guard/concurrentSyncs"},
 		"unknown log level": {values{"logLevel": "trace"}, "/logLevel"},
+		"no duration":       {values{"config": values{"care": values{"syncPeriod": "5 minutes"}}}, "/config/care/syncPeriod"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := tryRender(test.values)
+			_, err := charttest.Extension.TryRender(test.values)
 			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(test.want)))
 		})
 	}
@@ -189,57 +183,17 @@ func repositoryVersion(t *testing.T) string {
 	return strings.TrimSpace(string(data))
 }
 
-// tryRender renders the chart with gardenlet's own renderer.
-func tryRender(values values) (*chartrenderer.RenderedChart, error) {
-	archive, err := charts.Archive()
-	if err != nil {
-		return nil, err
-	}
-	renderer := chartrenderer.NewWithServerVersion(&version.Info{Major: "1", Minor: "36", GitVersion: "v1.36.3"})
-	return renderer.RenderArchive(archive, "extension-shoot-hibernation-guard", namespace, values)
+func render(t *testing.T, values values) []client.Object {
+	t.Helper()
+	return charttest.Extension.Render(t, values)
 }
 
-// render gives the objects of the chart, decoded strictly.
-func render(t *testing.T, values values) []runtime.Object {
-	g := NewWithT(t)
-	chart, err := tryRender(values)
-	g.Expect(err).NotTo(HaveOccurred())
-	decoder := serializer.NewCodecFactory(kubernetes.SeedScheme, serializer.EnableStrict).UniversalDeserializer()
-	var objects []runtime.Object
-	for _, manifest := range chart.Manifests {
-		object, _, err := decoder.Decode([]byte(manifest.Content), nil, nil)
-		g.Expect(err).NotTo(HaveOccurred(), manifest.Content)
-		objects = append(objects, object)
-	}
-	return objects
+func one[T client.Object](t *testing.T, objects []client.Object) T {
+	t.Helper()
+	return charttest.One[T](t, objects)
 }
 
-func kinds(objects []runtime.Object) (kinds []string) {
-	for _, object := range objects {
-		kinds = append(kinds, object.GetObjectKind().GroupVersionKind().Kind)
-	}
-	return kinds
-}
-
-// one is the only object of its type.
-func one[T runtime.Object](t *testing.T, objects []runtime.Object) T {
-	var found []T
-	for _, object := range objects {
-		if typed, ok := object.(T); ok {
-			found = append(found, typed)
-		}
-	}
-	NewWithT(t).Expect(found).To(HaveLen(1))
-	return found[0]
-}
-
-// args are the arguments of the controller by their name.
-func args(t *testing.T, objects []runtime.Object) map[string]string {
-	args := map[string]string{}
-	for _, arg := range one[*appsv1.Deployment](t, objects).Spec.Template.Spec.Containers[0].Args {
-		name, value, found := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
-		NewWithT(t).Expect(found).To(BeTrue(), arg)
-		args[name] = value
-	}
-	return args
+func args(t *testing.T, objects []client.Object) map[string]string {
+	t.Helper()
+	return charttest.Args(t, objects)
 }

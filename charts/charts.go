@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The gardener-extension-shoot-hibernation-guard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package charts has the Helm chart of the extension.
+// Package charts has the Helm charts of the project.
 package charts
 
 import (
@@ -11,26 +11,34 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"path"
+	"strings"
 )
 
-//go:embed all:gardener-extension-shoot-hibernation-guard
-var files embed.FS
+// Extension is the directory of the chart that gardenlet installs on seeds.
+const Extension = "gardener-extension-shoot-hibernation-guard"
 
-// Archive is the chart as gardenlet and helm take it: a gzip-compressed tar file. The same files give the same bytes: names
-// are sorted, and neither times nor owners are in it.
-func Archive() ([]byte, error) {
+// Files are the charts, each in its directory.
+//
+//go:embed all:gardener-extension-shoot-hibernation-guard
+var Files embed.FS
+
+// Archive is the chart in a directory of Files as Gardener and helm take it: a gzip-compressed tar file. The same files give
+// the same bytes: names are sorted, and neither times nor owners are in it.
+func Archive(directory string) ([]byte, error) {
 	var archive bytes.Buffer
 	compressor := gzip.NewWriter(&archive)
 	writer := tar.NewWriter(compressor)
-	err := fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {
+	err := fs.WalkDir(Files, directory, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		content, err := files.ReadFile(path)
+		content, err := Files.ReadFile(name)
 		if err != nil {
 			return err
 		}
-		if err := writer.WriteHeader(&tar.Header{Name: path, Mode: 0o644, Size: int64(len(content))}); err != nil {
+		inArchive := strings.TrimPrefix(name, strings.TrimSuffix(directory, path.Base(directory))) // helm wants one directory
+		if err := writer.WriteHeader(&tar.Header{Name: inArchive, Mode: 0o644, Size: int64(len(content))}); err != nil {
 			return err
 		}
 		_, err = writer.Write(content)

@@ -15,17 +15,21 @@ import (
 	"github.com/gardener/gardener/pkg/apis/core"
 	gardencorev1 "github.com/gardener/gardener/pkg/apis/core/v1"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	operatorv1alpha1 "github.com/gardener/gardener/pkg/apis/operator/v1alpha1"
 	apiserverfeatures "github.com/gardener/gardener/pkg/apiserver/features"
 	"github.com/gardener/gardener/pkg/client/kubernetes"
+	"github.com/gardener/gardener/pkg/utils/gardener/operator"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"sigs.k8s.io/yaml"
 
+	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/charts"
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/apis/codec"
 	configv1alpha1 "github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/apis/config/v1alpha1"
 	guardv1alpha1 "github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/apis/guard/v1alpha1"
+	charttest "github.com/gardener-community/gardener-extension-shoot-hibernation-guard/test/charts"
 )
 
 func TestShoot(t *testing.T) {
@@ -75,8 +79,6 @@ func TestControllerRegistration(t *testing.T) {
 	registration := objects[1].(*gardencorev1beta1.ControllerRegistration)
 	g.Expect(validation.ValidateControllerDeployment(internal(g, deployment, &core.ControllerDeployment{}))).To(BeEmpty())
 	g.Expect(validation.ValidateControllerRegistration(internal(g, registration, &core.ControllerRegistration{}))).To(BeEmpty())
-	g.Expect(validation.ValidateControllerDeployment(internal(g, deployment, &core.ControllerDeployment{}))).To(BeEmpty())
-	g.Expect(validation.ValidateControllerRegistration(internal(g, registration, &core.ControllerRegistration{}))).To(BeEmpty())
 
 	g.Expect(registration.Spec.Deployment.DeploymentRefs).To(ConsistOf(gardencorev1beta1.DeploymentRef{Name: deployment.Name}))
 	g.Expect(registration.Spec.Resources).To(HaveLen(1))
@@ -87,11 +89,51 @@ func TestControllerRegistration(t *testing.T) {
 	g.Expect(resource.Lifecycle.Reconcile).To(HaveValue(Equal(gardencorev1beta1.AfterKubeAPIServer)))
 }
 
+func TestOperatorExtension(t *testing.T) {
+	g := NewWithT(t)
+	objects := decode(g, "extension.yaml")
+	g.Expect(objects).To(HaveLen(1))
+	extension := objects[0].(*operatorv1alpha1.Extension)
+
+	// What gardener-operator makes of it says the same as the other way to register.
+	registration, deployment := operator.ControllerRegistrationForExtension(extension)
+	g.Expect(validation.ValidateControllerDeployment(internal(g, deployment, &core.ControllerDeployment{}))).To(BeEmpty())
+	g.Expect(validation.ValidateControllerRegistration(internal(g, registration, &core.ControllerRegistration{}))).To(BeEmpty())
+	byHand := decode(g, "controller-registration.yaml")
+	deploymentByHand, registrationByHand := byHand[0].(*gardencorev1.ControllerDeployment), byHand[1].(*gardencorev1beta1.ControllerRegistration)
+	g.Expect(registration.Name).To(Equal(registrationByHand.Name))
+	g.Expect(registration.Annotations).To(Equal(registrationByHand.Annotations))
+	g.Expect(registration.Spec.Resources).To(Equal(registrationByHand.Spec.Resources))
+	g.Expect(deployment.Helm.Values.Raw).To(MatchJSON(deploymentByHand.Helm.Values.Raw))
+	g.Expect(deployment.InjectGardenKubeconfig).To(Equal(deploymentByHand.InjectGardenKubeconfig))
+	g.Expect(deployment.Helm.OCIRepository.GetURL()).To(HaveSuffix(charts.Extension + ":" + chartVersion(g)))
+}
+
+// chartVersion is the version of the charts, and so the tag they are pushed with.
+func chartVersion(g *WithT) string {
+	data, err := os.ReadFile("../VERSION")
+	g.Expect(err).NotTo(HaveOccurred())
+	return strings.TrimPrefix(strings.TrimSpace(string(data)), "v")
+}
+
+func TestValuesAreThoseOfTheChart(t *testing.T) {
+	g := NewWithT(t)
+	values := charttest.Values{}
+	g.Expect(yaml.Unmarshal(decode(g, "controller-registration.yaml")[0].(*gardencorev1.ControllerDeployment).Helm.Values.Raw, &values)).To(Succeed())
+	_, err := charttest.Extension.TryRender(values)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(charttest.Extension.Defaults(t)["config"]).To(HaveKeyWithValue("hibernationConstraint", "Lift"))
+	g.Expect(values["config"]).To(HaveKeyWithValue("hibernationConstraint", "Lift"))
+}
+
 // decode decodes the documents of a file strictly into Gardener's types.
 func decode(g *WithT, file string) (objects []runtime.Object) {
 	data, err := os.ReadFile(file)
 	g.Expect(err).NotTo(HaveOccurred())
-	decoder := serializer.NewCodecFactory(kubernetes.GardenScheme, serializer.EnableStrict).UniversalDeserializer()
+	scheme := runtime.NewScheme()
+	g.Expect(kubernetes.AddGardenSchemeToScheme(scheme)).To(Succeed())
+	g.Expect(operatorv1alpha1.AddToScheme(scheme)).To(Succeed())
+	decoder := serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
 	for _, document := range bytes.Split(data, []byte("\n---\n")) {
 		var content any
 		g.Expect(yaml.Unmarshal(document, &content)).To(Succeed())

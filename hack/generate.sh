@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: 2026 The gardener-extension-shoot-hibernation-guard Authors
 # SPDX-License-Identifier: Apache-2.0
 
-# Writes zz_generated.*.go of the API packages. The generators are built in their own module's context, so nothing of
-# theirs enters go.mod.
+# Writes zz_generated.*.go of the API packages and docs/api-reference. The generators are built in their own module's context,
+# so nothing of theirs enters go.mod.
 set -o errexit -o nounset -o pipefail
 
 cd "$(dirname "$0")/.."
@@ -15,4 +15,11 @@ for generator in deepcopy defaulter; do
   if [[ $generator == defaulter ]]; then output=zz_generated.defaults.go; fi
   go run "k8s.io/code-generator/cmd/$generator-gen@$version" \
     --go-header-file hack/boilerplate.go.txt --output-file "$output" "${packages[@]}"
+done
+
+reference_version=v0.3.0 # of crd-ref-docs
+for api in guard config; do
+  go run "github.com/elastic/crd-ref-docs@$reference_version" --log-level=ERROR --source-path="pkg/apis/$api/v1alpha1" \
+    --config=hack/api-reference/config.yaml --templates-dir=hack/api-reference/templates --renderer=markdown \
+    --output-path="docs/api-reference/$api.md"
 done

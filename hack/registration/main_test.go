@@ -22,26 +22,40 @@ const root = "../.."
 
 func TestGeneratedTwiceIsTheSame(t *testing.T) {
 	g := NewWithT(t)
-	first, err := generate(root)
-	g.Expect(err).NotTo(HaveOccurred())
-	second, err := generate(root)
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(first).To(Equal(second))
+	for _, file := range files {
+		first, err := generate(root, file)
+		g.Expect(err).NotTo(HaveOccurred())
+		second, err := generate(root, file)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(first).To(Equal(second))
+	}
 }
 
 // The chart is compared file by file: another Go version may compress it to other bytes.
 func TestExampleIsWhatIsGenerated(t *testing.T) {
 	g := NewWithT(t)
-	want, err := generate(root)
+	want, err := generate(root, "controller-registration.yaml")
 	g.Expect(err).NotTo(HaveOccurred())
-	got, err := os.ReadFile(filepath.Join(root, file))
-	g.Expect(err).NotTo(HaveOccurred())
+	got := example(g, "controller-registration.yaml")
 
 	wantText, wantChart := split(g, want)
 	gotText, gotChart := split(g, got)
 	g.Expect(gotText).To(Equal(wantText), "run make generate-registration")
 	g.Expect(gotChart).To(Equal(wantChart), "run make generate-registration")
 	g.Expect(gotChart).To(HaveKey("gardener-extension-shoot-hibernation-guard/templates/_helpers.tpl"))
+}
+
+func TestExtensionIsWhatIsGenerated(t *testing.T) {
+	g := NewWithT(t)
+	want, err := generate(root, "extension.yaml")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(example(g, "extension.yaml"))).To(Equal(string(want)), "run make generate-registration")
+}
+
+func example(g *WithT, file string) []byte {
+	content, err := os.ReadFile(filepath.Join(root, "example", file)) // #nosec G304 -- a file of the repository
+	g.Expect(err).NotTo(HaveOccurred())
+	return content
 }
 
 // split parts the registration into its text and the files of its chart.

@@ -151,7 +151,9 @@ func (g *Guard) Pass(ctx context.Context, log logr.Logger, key types.NamespacedN
 		g.setYield(e, cancel)
 		defer g.setYield(e, nil)
 	}
-	outcome, err := (&pass{guard: g, log: log, key: key, lifecycle: lifecycle, memory: &e.memory, now: g.Clock.Now()}).run(passCtx)
+	p := &pass{guard: g, log: log, key: key, lifecycle: lifecycle, memory: &e.memory, now: g.Clock.Now()}
+	outcome, err := p.run(passCtx)
+	p.measure(outcome, err)
 	gone = err == nil && !outcome.Exists
 	if lifecycle && g.Loop != nil {
 		g.Loop(key)

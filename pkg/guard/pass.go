@@ -67,6 +67,7 @@ type pass struct {
 	failures       map[configurationKey]error
 	world          world
 	hadRecord      bool
+	begun          time.Time // the cycle, when decisions were made last
 	writes         []write
 }
 

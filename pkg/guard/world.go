@@ -90,6 +90,7 @@ func (p *pass) refs() map[backend.Ref]struct{} {
 func (p *pass) decideAll() {
 	p.decisions = map[string]decided{}
 	shared := p.shootFacts()
+	p.begun = shared.Begun
 	uids := map[configurationKey]bool{}
 	for _, c := range p.configurations {
 		uids[keyOf(c)] = true

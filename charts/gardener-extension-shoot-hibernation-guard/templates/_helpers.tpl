@@ -23,7 +23,11 @@ extensions.gardener.cloud:extension-shoot-hibernation-guard
 
 {{- define "image" -}}
 {{- $tag := .Values.image.tag | default .Chart.AppVersion -}}
+{{- if .Values.image.ref -}}
+{{ .Values.image.ref }}
+{{- else -}}
 {{ .Values.image.repository }}{{ ternary "@" ":" (hasPrefix "sha256:" $tag) }}{{ $tag }}
+{{- end -}}
 {{- end -}}
 
 {{- define "config" -}}
