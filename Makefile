@@ -51,7 +51,7 @@ build: ## Builds the project's own commands into bin/.
 	@hack/tick.sh "building $(VERSION)" go build -ldflags "$(LDFLAGS)" -o bin/ ./cmd/...
 
 .PHONY: tools
-tools: ## Builds etcd, Kubernetes and Kyverno from their Go modules into bin/, what is missing or outdated.
+tools: ## Builds etcd, Kubernetes, Kyverno and Gardener's parts from their Go modules into bin/, what is missing or outdated.
 	@hack/build-tools.sh
 
 .PHONY: docker-image

@@ -9,17 +9,24 @@ cd "$(dirname "$0")/.."
 export CGO_ENABLED=0 GOFLAGS="-buildvcs=false -trimpath" GOWORK=off
 mkdir -p bin
 
-kubernetes_version=$(sed -n 's|^[[:space:]]*k8s.io/kubernetes \(v[^ ]*\).*|\1|p' hack/kubernetes/go.mod)
-total=8
+total=10
 number=0
 built=0
+
+# version_in MODULE PATH: the version of PATH that the module requires.
+version_in() {
+  sed -n "s|^[[:space:]]*$2 \(v[^ ]*\).*|\1|p" "hack/$1/go.mod"
+}
 
 # build NAME MODULE PACKAGE
 build() {
   number=$((number + 1))
   flags="-s -w"
-  # The version that the API server answers at /version and that clients go by.
-  [ "$2" != kubernetes ] || flags="$flags -X k8s.io/component-base/version.gitVersion=$kubernetes_version"
+  # The version that an API server answers at /version and that clients go by.
+  case $2 in
+  kubernetes) flags="$flags -X k8s.io/component-base/version.gitVersion=$(version_in kubernetes k8s.io/kubernetes)" ;;
+  gardener) flags="$flags -X k8s.io/component-base/version.gitVersion=$(version_in gardener github.com/gardener/gardener)" ;;
+  esac
   stamp=bin/.$1.built-from
   want=$(echo "$3 $flags" && cat "hack/$2/go.mod")
   if [ -x "bin/$1" ] && [ "$(cat "$stamp" 2>/dev/null)" = "$want" ]; then
@@ -40,5 +47,7 @@ build kyverno kyverno github.com/kyverno/kyverno/cmd/kyverno
 build background-controller kyverno github.com/kyverno/kyverno/cmd/background-controller
 build cleanup-controller kyverno github.com/kyverno/kyverno/cmd/cleanup-controller
 build reports-controller kyverno github.com/kyverno/kyverno/cmd/reports-controller
+build gardener-resource-manager gardener github.com/gardener/gardener/cmd/gardener-resource-manager
+build gardener-apiserver gardener github.com/gardener/gardener/cmd/gardener-apiserver
 
 echo "bin/: $total tools, $built of them built now"
