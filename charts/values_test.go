@@ -4,7 +4,6 @@
 package charts_test
 
 import (
-	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -13,7 +12,6 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/apis/codec"
 	configv1alpha1 "github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/apis/config/v1alpha1"
@@ -39,11 +37,11 @@ func TestValuesNameEveryFieldOfTheConfiguration(t *testing.T) {
 	g := NewWithT(t)
 	var named []string
 	for path := range charttest.Extension.Variants(t) {
-		if field, ok := strings.CutPrefix(path, "config."); ok {
+		if field, ok := strings.CutPrefix(path, "config"); ok {
 			named = append(named, field)
 		}
 	}
-	g.Expect(named).To(ConsistOf(fields(reflect.TypeFor[configv1alpha1.ControllerConfiguration](), "")))
+	g.Expect(named).To(ConsistOf(charttest.FieldPaths(reflect.TypeFor[configv1alpha1.ControllerConfiguration](), "")))
 }
 
 // eachValueTakesEffect changes each value of the chart in turn and compares what is rendered.
@@ -84,24 +82,4 @@ func unknownValuesAreRefused(t *testing.T, chart charttest.Chart, free ...string
 		}
 		g.Expect(err).To(MatchError(ContainSubstring("misspelled")), parent)
 	}
-}
-
-// fields are the paths of all fields that a type has in JSON, without those of its TypeMeta.
-func fields(t reflect.Type, prefix string) (paths []string) {
-	for field := range t.Fields() {
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if name == "" {
-			continue
-		}
-		of := field.Type
-		if of.Kind() == reflect.Pointer {
-			of = of.Elem()
-		}
-		if of.Kind() == reflect.Struct && of != reflect.TypeFor[metav1.Duration]() {
-			paths = append(paths, fields(of, fmt.Sprintf("%s%s.", prefix, name))...)
-			continue
-		}
-		paths = append(paths, prefix+name)
-	}
-	return paths
 }

@@ -20,7 +20,6 @@ import (
 	"github.com/gardener/gardener/pkg/client/kubernetes"
 	"github.com/gardener/gardener/pkg/utils/gardener/operator"
 	. "github.com/onsi/gomega"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"sigs.k8s.io/yaml"
@@ -49,7 +48,7 @@ func TestShoot(t *testing.T) {
 
 	config, err := codec.DecodeConfig(extensions[0].ProviderConfig)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(shown(g, extensions[0].ProviderConfig.Raw)).To(ConsistOf(options(reflect.TypeFor[guardv1alpha1.GuardConfig](), "")))
+	g.Expect(shown(g, extensions[0].ProviderConfig.Raw)).To(ConsistOf(charttest.FieldPaths(reflect.TypeFor[guardv1alpha1.GuardConfig](), "")))
 
 	defaults, err := codec.DecodeConfig(nil)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -64,7 +63,7 @@ func TestComponentConfig(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	config, err := codec.DecodeControllerConfiguration(data)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(shown(g, data)).To(ConsistOf(options(reflect.TypeFor[configv1alpha1.ControllerConfiguration](), "")))
+	g.Expect(shown(g, data)).To(ConsistOf(charttest.FieldPaths(reflect.TypeFor[configv1alpha1.ControllerConfiguration](), "")))
 
 	defaults, err := codec.DecodeControllerConfiguration(nil)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -155,25 +154,7 @@ func internal[T runtime.Object](g *WithT, object runtime.Object, into T) T {
 	return into
 }
 
-// options are the paths of all fields that a type has in JSON, without those of its TypeMeta.
-func options(t reflect.Type, path string) (paths []string) {
-	switch {
-	case t.Kind() == reflect.Pointer:
-		return options(t.Elem(), path)
-	case t.Kind() == reflect.Slice:
-		return options(t.Elem(), path+"[]")
-	case t.Kind() != reflect.Struct || t == reflect.TypeFor[metav1.Duration]():
-		return []string{path}
-	}
-	for field := range t.Fields() {
-		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" {
-			paths = append(paths, options(field.Type, path+"."+name)...)
-		}
-	}
-	return paths
-}
-
-// shown are the paths of all fields that a document sets, in the form of options.
+// shown are the paths of all fields that a document sets, in the form of charttest.FieldPaths.
 func shown(g *WithT, document []byte) []string {
 	var content map[string]any
 	g.Expect(yaml.Unmarshal(document, &content)).To(Succeed())

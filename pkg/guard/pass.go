@@ -43,12 +43,12 @@ const (
 
 // pass is one pass over one Shoot.
 type pass struct {
-	guard     *Guard
-	log       logr.Logger
-	key       types.NamespacedName
-	lifecycle bool
-	now       time.Time
-	memory    *memory
+	guard      *Guard
+	log        logr.Logger
+	key        types.NamespacedName
+	lifecycle  bool
+	now, begun time.Time // the pass; the cycle when decisions were made last
+	memory     *memory
 
 	extension   *extensionsv1alpha1.Extension
 	cluster     *extensions.Cluster
@@ -67,7 +67,6 @@ type pass struct {
 	failures       map[configurationKey]error
 	world          world
 	hadRecord      bool
-	begun          time.Time // the cycle, when decisions were made last
 	writes         []write
 }
 

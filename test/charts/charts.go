@@ -16,7 +16,7 @@ import (
 	"github.com/gardener/gardener/pkg/chartrenderer"
 	"github.com/gardener/gardener/pkg/client/kubernetes"
 	"github.com/gardener/gardener/pkg/utils"
-	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/version"
@@ -90,14 +90,14 @@ func (c Chart) TryRender(values Values) (map[string]string, error) {
 // Render returns the objects of the chart, decoded strictly.
 func (c Chart) Render(t *testing.T, values Values) []client.Object {
 	t.Helper()
-	g := NewWithT(t)
+	g := gomega.NewWithT(t)
 	manifests, err := c.TryRender(values)
-	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(err).NotTo(gomega.HaveOccurred())
 	decoder := serializer.NewCodecFactory(kubernetes.SeedScheme, serializer.EnableStrict).UniversalDeserializer()
 	var objects []client.Object
 	for _, name := range slices.Sorted(maps.Keys(manifests)) {
 		object, _, err := decoder.Decode([]byte(manifests[name]), nil, nil)
-		g.Expect(err).NotTo(HaveOccurred(), manifests[name])
+		g.Expect(err).NotTo(gomega.HaveOccurred(), manifests[name])
 		objects = append(objects, object.(client.Object))
 	}
 	return objects
@@ -106,11 +106,11 @@ func (c Chart) Render(t *testing.T, values Values) []client.Object {
 // Defaults are the values of the chart's values.yaml.
 func (c Chart) Defaults(t *testing.T) Values {
 	t.Helper()
-	g := NewWithT(t)
+	g := gomega.NewWithT(t)
 	data, err := charts.Files.ReadFile(path.Join(c.Directory, "values.yaml"))
-	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(err).NotTo(gomega.HaveOccurred())
 	values := Values{}
-	g.Expect(yaml.UnmarshalStrict(data, &values)).To(Succeed())
+	g.Expect(yaml.UnmarshalStrict(data, &values)).To(gomega.Succeed())
 	return values
 }
 
@@ -127,7 +127,7 @@ func (c Chart) Variants(t *testing.T) map[string]Values {
 		variants[path] = variant
 	})
 	for path := range c.Other {
-		NewWithT(t).Expect(variants).To(HaveKey(path), "there is no such value")
+		gomega.NewWithT(t).Expect(variants).To(gomega.HaveKey(path), "there is no such value")
 	}
 	return variants
 }
@@ -141,7 +141,7 @@ func (c Chart) vary(t *testing.T, values Values, prefix string, yield func(path 
 		}
 		switch value := value.(type) {
 		case Values:
-			NewWithT(t).Expect(value).NotTo(BeEmpty(), "name another value for "+prefix+key)
+			gomega.NewWithT(t).Expect(value).NotTo(gomega.BeEmpty(), "name another value for "+prefix+key)
 			c.vary(t, value, prefix+key+".", yield)
 		case bool:
 			yield(prefix+key, !value)
@@ -172,7 +172,7 @@ func One[T client.Object](t *testing.T, objects []client.Object) T {
 			found = append(found, typed)
 		}
 	}
-	NewWithT(t).Expect(found).To(HaveLen(1))
+	gomega.NewWithT(t).Expect(found).To(gomega.HaveLen(1))
 	return found[0]
 }
 
@@ -182,7 +182,7 @@ func Args(t *testing.T, objects []client.Object) map[string]string {
 	args := map[string]string{}
 	for _, arg := range One[*appsv1.Deployment](t, objects).Spec.Template.Spec.Containers[0].Args {
 		name, value, found := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
-		NewWithT(t).Expect(found).To(BeTrue(), arg)
+		gomega.NewWithT(t).Expect(found).To(gomega.BeTrue(), arg)
 		args[name] = value
 	}
 	return args
