@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/backend"
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/decide"
+	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/garden"
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/hook"
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/phase"
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/shoot"
@@ -32,6 +34,8 @@ type Guard struct {
 	Fresh client.Reader
 	// Shoots are the connections to the Shoots.
 	Shoots *shoot.Connections
+	// Garden writes constraints to the Shoots in the garden cluster; nil: no access to it.
+	Garden *garden.Constraints
 	// Events on the Extension.
 	Events events.EventRecorder
 	// Clock of the seed.
@@ -63,6 +67,9 @@ type memory struct {
 	readyNodeSince time.Time
 	// failed counts the passes in a row that could not see or write what they should.
 	failed int
+	// constraints are what the Shoot in the garden was last told, at toldGarden.
+	constraints []gardencorev1beta1.Condition
+	toldGarden  time.Time
 }
 
 // maxBackOff bounds the time between two passes over a Shoot that does not answer or refuses writes.

@@ -112,10 +112,35 @@ func sameRaw(a, b *runtime.RawExtension) bool {
 // tell writes state, condition and providerStatus, on change.
 func (p *pass) tell(ctx context.Context) error {
 	in := p.reportInput()
-	return p.writeStatus(ctx, p.encodeState, func(e *extensionsv1alpha1.Extension) error {
+	err := p.writeStatus(ctx, p.encodeState, func(e *extensionsv1alpha1.Extension) error {
 		p.setCondition(e, in)
 		return p.setProviderStatus(e, in)
 	})
+	if err == nil && !p.lifecycle { // a call has no time for the garden; the loop goes on after it
+		p.tellGarden(ctx)
+	}
+	return err
+}
+
+// tellGarden writes the constraints on change, and looks after them once a care period. Its failure changes nothing; the next
+// pass tries again.
+func (p *pass) tellGarden(ctx context.Context) {
+	status := &v1alpha1.GuardStatus{}
+	if told := p.extension.Status.ProviderStatus; p.guard.Garden == nil || told == nil || json.Unmarshal(told.Raw, status) != nil {
+		return
+	}
+	if p.extension.DeletionTimestamp != nil && !p.onRecord() {
+		return // about to be released, which removes them
+	}
+	constraints := report.Constraints(status)
+	if apiequality.Semantic.DeepEqual(constraints, p.memory.constraints) && p.now.Sub(p.memory.toldGarden) < p.guard.SyncPeriod {
+		return
+	}
+	if err := p.guard.Garden.Write(ctx, client.ObjectKeyFromObject(p.cluster.Shoot), constraints); err != nil {
+		p.log.Error(err, "Failed to write constraints of the Shoot in the garden")
+		return
+	}
+	p.memory.constraints, p.memory.toldGarden = constraints, p.now
 }
 
 func (p *pass) reportInput() report.Input {

@@ -18,6 +18,9 @@ import (
 // serviceNetwork holds the cluster IPs. Nothing ever dials them: the API server resolves Services itself.
 const serviceNetwork = "100.104.0.0/16"
 
+// frontProxyUser is whom extension API servers believe when it names another user.
+const frontProxyUser = "front-proxy"
+
 // pki are the keys of one control plane.
 type pki struct {
 	ca            *authority
@@ -90,7 +93,6 @@ func (c *ControlPlane) StartAPIServer(ctx context.Context) error {
 		"--service-account-key-file=" + c.file("tokens.key"),
 		"--service-account-signing-key-file=" + c.file("tokens.key"),
 		"--allow-privileged=true", "--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction",
-		"--enable-aggregator-routing=true",
 		"--audit-policy-file=" + c.file("audit-policy.yaml"), "--audit-log-path=" + c.file("audit.log"),
 		"--audit-log-mode=blocking", "--audit-log-maxsize=4096",
 		"--shutdown-watch-termination-grace-period=1s",
@@ -100,6 +102,13 @@ func (c *ControlPlane) StartAPIServer(ctx context.Context) error {
 		p.args = append(p.args, "--disable-admission-plugins=ServiceAccount")
 	} else {
 		p.args = append(p.args, "--egress-selector-config-file="+c.file("egress.yaml"))
+	}
+	if c.aggregates {
+		p.args = append(p.args, "--requestheader-client-ca-file="+c.file("ca.crt"), "--requestheader-allowed-names="+frontProxyUser,
+			"--requestheader-extra-headers-prefix=X-Remote-Extra-", "--requestheader-group-headers=X-Remote-Group", "--requestheader-username-headers=X-Remote-User",
+			"--proxy-client-cert-file="+c.file("front-proxy.crt"), "--proxy-client-key-file="+c.file("front-proxy.key"))
+	} else {
+		p.args = append(p.args, "--enable-aggregator-routing=true")
 	}
 	return c.start(ctx, p)
 }
@@ -198,6 +207,13 @@ func (c *ControlPlane) writeFiles() error {
 			return fmt.Errorf("failed to encode egress selector configuration: %w", err)
 		}
 		files["egress.yaml"] = content
+	}
+	if c.aggregates {
+		proxy, err := keys.ca.client(frontProxyUser)
+		if err != nil {
+			return err
+		}
+		files["front-proxy.crt"], files["front-proxy.key"] = proxy.cert, proxy.key
 	}
 	if err := os.MkdirAll(c.dir, 0o755); err != nil {
 		return fmt.Errorf("failed to create directory: %w", err)

@@ -39,7 +39,9 @@ type ControlPlane struct {
 	log    logr.Logger
 	scheme *runtime.Scheme
 	egress *egress // nil: the API server dials directly
-	audit  *Audit
+	// aggregates lets the API server hand requests over to extension API servers.
+	aggregates bool
+	audit      *Audit
 
 	etcdPort, apiPort, controllerManagerPort, schedulerPort int
 

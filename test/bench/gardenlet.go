@@ -36,6 +36,9 @@ type GardenletOptions struct {
 	// Registration is the extension's ControllerRegistration: lifecycle, time-out, auto-enable. Default: one with
 	// Gardener's defaults for all of them.
 	Registration *gardencorev1beta1.ControllerRegistration
+	// Garden is where the Shoot is kept; it must have been created there with CreateShoot and the same options. nil: in memory,
+	// where everything is accepted.
+	Garden *Garden
 	// Nodes is how many machines an awake Shoot has. Default: 1.
 	Nodes int
 	// FailAt and StopAfter are for the first flow that has the step; see the methods of the same names.
@@ -55,7 +58,7 @@ type Step struct {
 	Err error
 }
 
-// Gardenlet does to the bench's Shoot what gardenlet does: it keeps the Shoot of an imaginary garden, syncs the
+// Gardenlet does to the bench's Shoot what gardenlet does: it keeps the Shoot of an imaginary or real garden, syncs the
 // Cluster, and runs the flows of Gardener v1.149.3 with Gardener's own code and in its order. What Gardener does on
 // the seed beside gardenlet is done here as well: Deployments in the Shoot's namespace become processes,
 // and gardener-resource-manager fills in tokens and applies ManagedResources.
@@ -65,9 +68,9 @@ type Gardenlet struct {
 	options GardenletOptions
 	log     logr.Logger
 
-	garden  client.Client // in memory
-	edits   sync.Mutex    // held while the Shoot in the garden is changed
-	flows   sync.Mutex    // held during a flow
+	garden  client.Client
+	edits   sync.Mutex // held while the Shoot in the garden is changed
+	flows   sync.Mutex // held during a flow
 	workers *gardenletWorkers
 
 	// Made by the first flow, under flows.
@@ -92,7 +95,11 @@ func NewGardenlet(b *Bench, o GardenletOptions) *Gardenlet {
 		o.Nodes = 1
 	}
 	g := &Gardenlet{bench: b, options: o, log: o.Log, failAt: o.FailAt, stopAfter: o.StopAfter}
-	g.garden = newGarden(b, o)
+	if o.Garden != nil {
+		g.garden = o.Garden.Client()
+	} else {
+		g.garden = newGarden(b, o)
+	}
 	g.workers = &gardenletWorkers{machines: b.Machines, log: o.Log}
 	return g
 }
@@ -130,13 +137,17 @@ func (g *Gardenlet) StopAfter(step string) {
 // Like gardenlet's queue it retries failed flows after 5 ms, 10 ms, 20 ms … It gives up when the Shoot is Failed, when
 // a flow was stopped, or when ctx ends; the error is that of the last flow.
 func (g *Gardenlet) Hibernate(ctx context.Context) error {
-	g.Edit(func(shoot *gardencorev1beta1.Shoot) { setHibernation(shoot, true) })
+	if err := g.TryEdit(func(shoot *gardencorev1beta1.Shoot) { setHibernation(shoot, true) }); err != nil {
+		return err
+	}
 	return g.untilDone(ctx, g.Reconcile)
 }
 
 // WakeUp unsets hibernation.enabled and reconciles until that succeeds, as Hibernate does.
 func (g *Gardenlet) WakeUp(ctx context.Context) error {
-	g.Edit(func(shoot *gardencorev1beta1.Shoot) { setHibernation(shoot, false) })
+	if err := g.TryEdit(func(shoot *gardencorev1beta1.Shoot) { setHibernation(shoot, false) }); err != nil {
+		return err
+	}
 	return g.untilDone(ctx, g.Reconcile)
 }
 

@@ -110,6 +110,8 @@ func newCloudProfile() *gardencorev1beta1.CloudProfile {
 			Type:       "bench",
 			Kubernetes: gardencorev1beta1.KubernetesSettings{Versions: []gardencorev1beta1.ExpirableVersion{{Version: kubernetesOfAll}}},
 			Regions:    []gardencorev1beta1.Region{{Name: "loopback"}},
+
+			MachineTypes: machineTypes, MachineImages: machineImages,
 		},
 	}
 }
@@ -118,20 +120,27 @@ func newCloudProfile() *gardencorev1beta1.CloudProfile {
 func (g *Gardenlet) Shoot() *gardencorev1beta1.Shoot {
 	shoot := &gardencorev1beta1.Shoot{}
 	if err := g.garden.Get(context.Background(), shootKey, shoot); err != nil {
-		return nil // an object in memory can only be gone
+		utilruntime.Must(client.IgnoreNotFound(err))
+		return nil
+	}
+	if shoot.Spec.SeedName == nil {
+		shoot.Spec.SeedName = &seedNames[0] // see Garden.CreateShoot
 	}
 	return shoot
 }
 
 // Edit changes the Shoot in the garden, as its owner, an operator or another controller of Gardener would: a change of
 // the spec, or the annotation gardener.cloud/operation, raises the generation. No flow runs before the next Reconcile,
-// and a running one is not interrupted.
-func (g *Gardenlet) Edit(change func(*gardencorev1beta1.Shoot)) {
+// and a running one is not interrupted. A garden in memory accepts everything; with a real one see TryEdit.
+func (g *Gardenlet) Edit(change func(*gardencorev1beta1.Shoot)) { utilruntime.Must(g.TryEdit(change)) }
+
+// TryEdit is Edit; the error is that of gardener-apiserver.
+func (g *Gardenlet) TryEdit(change func(*gardencorev1beta1.Shoot)) error {
 	g.edits.Lock()
 	defer g.edits.Unlock()
 	old := g.Shoot()
 	if old == nil {
-		return
+		return nil
 	}
 	shoot := old.DeepCopy()
 	change(shoot)
@@ -141,10 +150,13 @@ func (g *Gardenlet) Edit(change func(*gardencorev1beta1.Shoot)) {
 		shoot.Generation++
 		delete(shoot.Annotations, v1beta1constants.GardenerOperation) // gardener-apiserver does so for reconcile and retry
 	}
-	utilruntime.Must(g.garden.Patch(context.Background(), shoot, client.MergeFrom(old)))
-	if !equality.Semantic.DeepEqual(old.Status, *status) {
-		utilruntime.Must(g.updateStatus(context.Background(), func(shoot *gardencorev1beta1.Shoot) { shoot.Status = *status }))
+	if err := g.garden.Patch(context.Background(), shoot, client.MergeFrom(old)); err != nil {
+		return err
 	}
+	if equality.Semantic.DeepEqual(old.Status, *status) {
+		return nil
+	}
+	return g.updateStatus(context.Background(), func(shoot *gardencorev1beta1.Shoot) { shoot.Status = *status })
 }
 
 // updateStatus changes the Shoot's status, whatever else is changed at the same time.

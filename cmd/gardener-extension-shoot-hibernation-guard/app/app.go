@@ -33,6 +33,7 @@ import (
 	configv1alpha1 "github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/apis/config/v1alpha1"
 	guardcontroller "github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/controller/guard"
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/controller/lifecycle"
+	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/garden"
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/guard"
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/shoot"
 )
@@ -137,13 +138,19 @@ type Controllers struct {
 // AddToManager adds the controllers to a manager that was made with ManagerOptions.
 func (c Controllers) AddToManager(ctx context.Context, mgr manager.Manager) error {
 	loop := &guardcontroller.Loop{}
+	agent := Name + "/" + version.Get().GitVersion
+	constraints, err := garden.FromEnvironment(agent, c.Clock)
+	if err != nil {
+		return err
+	}
 	g := &guard.Guard{
 		Seed: mgr.GetClient(), Fresh: mgr.GetAPIReader(),
+		Garden: constraints,
 		Events: mgr.GetEventRecorder(Name), Clock: c.Clock,
 		SyncPeriod: c.Config.Care.SyncPeriod.Duration, Loop: loop.Continue,
 		Shoots: shoot.NewConnections(mgr.GetClient(), loop.Notify, shoot.Options{
 			Timeout: c.Config.ShootClient.Timeout.Duration, QPS: *c.Config.ShootClient.QPS, Burst: int(*c.Config.ShootClient.Burst),
-			UserAgent: Name + "/" + version.Get().GitVersion, Log: mgr.GetLogger().WithName("shoot"),
+			UserAgent: agent, Log: mgr.GetLogger().WithName("shoot"),
 		}),
 	}
 	if err := lifecycle.AddToManager(ctx, mgr, g, c.Lifecycle); err != nil {

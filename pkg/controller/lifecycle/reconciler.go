@@ -126,6 +126,11 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 					"Released with webhooks still fail-open. The annotation %s on their configurations says what they were.", v1alpha1.OriginalsAnnotation)
 			}
 		}
+		if out.Phase != phase.Moving && out.Phase != phase.Deleting {
+			if err := r.actuator.guard.Garden.Remove(ctx, client.ObjectKeyFromObject(cluster.Shoot)); err != nil {
+				log.Error(err, "Failed to remove constraints of the Shoot in the garden")
+			}
+		}
 		r.answered.Delete(request.NamespacedName)
 		return r.library.Reconcile(ctx, request)
 	}

@@ -128,4 +128,11 @@ const (
 	ConstraintWebhooksEnforced = "WebhooksEnforced"
 	// ConstraintHibernationPrepared (True): the gate is open, and the guard opens every hook that keeps it in question.
 	ConstraintHibernationPrepared = "HibernationPrepared"
+
+	// ReasonGateOpen (HibernationPrepared is True): Gardener's check finds nothing.
+	ReasonGateOpen = "NothingProblematic"
+	// ReasonGateLifted (HibernationPrepared is True): the guard opens every hook that Gardener's check would find.
+	ReasonGateLifted = "ConstraintLifted"
+	// ReasonGateClosed (HibernationPrepared is False): Gardener's check finds hooks; the message names them.
+	ReasonGateClosed = "ConstraintNotLifted"
 )

@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: 2026 The gardener-extension-shoot-hibernation-guard Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bench
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
+	securityv1alpha1 "github.com/gardener/gardener/pkg/apis/security/v1alpha1"
+)
+
+// createProject creates what a Shoot of the bench refers to.
+func (g *Garden) createProject(ctx context.Context) error {
+	namespace := shootKey.Namespace
+	for _, object := range []client.Object{
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: map[string]string{
+			v1beta1constants.GardenRole: v1beta1constants.GardenRoleProject, v1beta1constants.ProjectName: gardenProject,
+		}}},
+		&gardencorev1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: gardenProject}, Spec: gardencorev1beta1.ProjectSpec{
+			Namespace: &namespace,
+			Owner:     &rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: AdminUser},
+		}},
+		newCloudProfile(),
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "bench"}},
+		&securityv1alpha1.CredentialsBinding{
+			ObjectMeta:     metav1.ObjectMeta{Namespace: namespace, Name: "bench"},
+			Provider:       securityv1alpha1.CredentialsBindingProvider{Type: "bench"},
+			CredentialsRef: corev1.ObjectReference{APIVersion: "v1", Kind: "Secret", Namespace: namespace, Name: "bench"},
+		},
+	} {
+		if err := g.Client().Create(ctx, object); err != nil {
+			return fmt.Errorf("failed to create %T: %w", object, err)
+		}
+	}
+	return nil
+}
+
+// CreateShoot creates in the garden the Shoot that a Gardenlet with these options keeps, and what makes gardenlet know the
+// extension. The bench need only exist.
+func (g *Garden) CreateShoot(ctx context.Context, b *Bench, o GardenletOptions) error {
+	if o.Nodes == 0 {
+		o.Nodes = 1
+	}
+	shoot := newShoot(b, o)
+	status := shoot.Status
+	shoot.ObjectMeta = metav1.ObjectMeta{Namespace: shoot.Namespace, Name: shoot.Name}
+	shoot.Spec.SeedName = nil // there is no Seed in the garden that could be checked for room
+	for _, object := range []client.Object{newRegistration(o), shoot} {
+		if err := g.Client().Create(ctx, object); err != nil {
+			return fmt.Errorf("failed to create %T: %w", object, err)
+		}
+	}
+	before := shoot.DeepCopy()
+	shoot.Status.TechnicalID = status.TechnicalID
+	if err := g.Client().Status().Patch(ctx, shoot, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("failed to patch status of Shoot: %w", err)
+	}
+	return nil
+}
+
+// machineTypes and images are what gardener-apiserver wants to know of a CloudProfile.
+var (
+	machineTypes = []gardencorev1beta1.MachineType{{
+		Name: "process", CPU: resource.MustParse("2"), GPU: resource.MustParse("0"), Memory: resource.MustParse("8Gi"), Usable: new(true), Architecture: new("amd64"),
+	}}
+	machineImages = []gardencorev1beta1.MachineImage{{Name: "bench", Versions: []gardencorev1beta1.MachineImageVersion{{
+		ExpirableVersion: gardencorev1beta1.ExpirableVersion{Version: "1.0.0"}, Architectures: []string{"amd64"},
+		CRI: []gardencorev1beta1.CRI{{Name: gardencorev1beta1.CRINameContainerD}},
+	}}}}
+)
