@@ -75,10 +75,12 @@ type Bench struct {
 	// Log is the logger of Options.
 	Log logr.Logger
 
-	ports       ports
-	temporary   bool // Dir is ours
-	kyvernoAll  bool
-	controllers []*Controller
+	ports ports
+	// resourceManager is run by a Gardenlet.
+	resourceManager *resourceManager
+	temporary       bool // Dir is ours
+	kyvernoAll      bool
+	controllers     []*Controller
 }
 
 var discard = stdlog.New(io.Discard, "", 0)
@@ -171,6 +173,9 @@ func (b *Bench) makeParts(o Options) error {
 	if b.Shoot, err = newControlPlane("shoot", filepath.Join(b.Dir, "shoot"), b.Log, kubernetes.ShootScheme, &b.ports, way); err != nil {
 		return err
 	}
+	if b.resourceManager, err = newResourceManager(b); err != nil {
+		return err
+	}
 	b.Machines = newMachines(b, o)
 	return nil
 }
@@ -232,6 +237,9 @@ func (b *Bench) Close() error {
 	}
 	for _, c := range b.controllers {
 		c.Kill()
+	}
+	if b.resourceManager != nil {
+		b.resourceManager.kill()
 	}
 	if b.Machines != nil {
 		b.Machines.close()

@@ -10,6 +10,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiserverv1beta1 "k8s.io/apiserver/pkg/apis/apiserver/v1beta1"
 	"k8s.io/client-go/util/keyutil"
@@ -87,6 +88,8 @@ func (c *ControlPlane) StartAPIServer(ctx context.Context) error {
 		"--client-ca-file=" + c.file("ca.crt"),
 		"--service-cluster-ip-range=" + serviceNetwork,
 		"--service-account-issuer=" + c.Host(),
+		// Gardener's; gardener-resource-manager asks for tokens for the second one.
+		"--api-audiences=kubernetes," + v1beta1constants.GardenerAudience,
 		"--service-account-key-file=" + c.file("tokens.key"),
 		"--service-account-signing-key-file=" + c.file("tokens.key"),
 		"--allow-privileged=true", "--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction",
