@@ -79,6 +79,7 @@ type Bench struct {
 	// resourceManager is run by a Gardenlet.
 	resourceManager *resourceManager
 	temporary       bool // Dir is ours
+	left            bool // the uses of rights were written
 	kyvernoAll      bool
 	controllers     []*Controller
 }
@@ -235,6 +236,18 @@ func (b *Bench) Close() error {
 	if b == nil {
 		return nil
 	}
+	leaving := b.end()
+	if !b.temporary {
+		return leaving
+	}
+	if err := os.RemoveAll(b.Dir); err != nil {
+		return errors.Join(leaving, fmt.Errorf("failed to remove directory: %w", err))
+	}
+	return leaving
+}
+
+// end ends every process and leaves the uses of rights.
+func (b *Bench) end() error {
 	for _, c := range b.controllers {
 		c.Kill()
 	}
@@ -255,11 +268,5 @@ func (b *Bench) Close() error {
 		b.Tunnel.close()
 	}
 	b.ports.close()
-	if !b.temporary {
-		return nil
-	}
-	if err := os.RemoveAll(b.Dir); err != nil {
-		return fmt.Errorf("failed to remove directory: %w", err)
-	}
-	return nil
+	return b.leaveUses()
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"time"
 
 	"sigs.k8s.io/yaml"
 
@@ -74,6 +75,7 @@ func (c *ControlPlane) StartAPIServer(ctx context.Context) error {
 	c.mu.Lock()
 	if c.next != nil {
 		c.pki, c.next, c.client = c.next, nil, nil
+		c.rotations = append(c.rotations, time.Now())
 	}
 	c.mu.Unlock()
 	if err := c.writeFiles(); err != nil {
