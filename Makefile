@@ -39,9 +39,11 @@ test: tools ## Runs all tests but the long ones. Tests that start control planes
 	go test -p 1 -timeout 30m -count 1 -v ./test/...
 
 .PHONY: test-e2e
-test-e2e: tools ## Runs the long tests too (build tag e2e).
+test-e2e: tools ## Runs the long tests too (build tag e2e), and compares the rights that were granted with those that were used.
 	@hack/tick.sh "compiling the tests" go vet -tags e2e ./...
-	go test -p 1 -timeout 150m -count 1 -v -tags e2e ./test/...
+	@rm -rf out/rights
+	BENCH_RIGHTS_DIR=$(CURDIR)/out/rights go test -p 1 -timeout 150m -count 1 -v -tags e2e ./test/...
+	go run ./test/rights out/rights
 
 ##### Build
 

@@ -6,6 +6,7 @@ package charts_test
 import (
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/access"
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/apis/codec"
 	charttest "github.com/gardener-community/gardener-extension-shoot-hibernation-guard/test/charts"
 )
@@ -75,15 +77,18 @@ func TestRights(t *testing.T) {
 	g := NewWithT(t)
 	objects := render(t, values{})
 	role, clusterRole := one[*rbacv1.Role](t, objects), one[*rbacv1.ClusterRole](t, objects)
+	var named []string
 	for _, rule := range append(clusterRole.Rules, role.Rules...) {
 		g.Expect(append(append(rule.APIGroups, rule.Resources...), rule.Verbs...)).NotTo(ContainElement("*"))
 		for _, resource := range rule.Resources {
-			if resource == "secrets" {
-				g.Expect(rule.Verbs).To(ConsistOf("get"))
-				g.Expect(rule.ResourceNames).To(ConsistOf("gardener", "gardener-internal"))
+			if resource == "secrets" || resource == "managedresources" {
+				g.Expect(rule.Verbs).NotTo(ContainElements("list", "watch"))
+				g.Expect(rule.ResourceNames == nil).To(Equal(slices.Equal(rule.Verbs, []string{"create"})), "%v", rule)
+				named = append(named, rule.ResourceNames...)
 			}
 		}
 	}
+	g.Expect(named).To(ConsistOf("gardener", "gardener-internal", access.SecretName, access.RightsSecretName, access.ManagedResourceName))
 	g.Expect(one[*rbacv1.ClusterRoleBinding](t, objects).RoleRef.Name).To(Equal(clusterRole.Name))
 	g.Expect(one[*rbacv1.RoleBinding](t, objects).RoleRef.Name).To(Equal(role.Name))
 	for _, name := range []string{"leader-election-id", "leader-election-namespace"} {

@@ -30,7 +30,7 @@ var layers = [][]string{
 	{"pkg/scope", "pkg/backend", "pkg/phase", "pkg/record"},
 	{"pkg/decide"},
 	{"pkg/report"},
-	{"pkg/snapshot", "pkg/apply", "pkg/canary", "pkg/shoot", "pkg/garden", "pkg/guard", "pkg/controller", "pkg/admission", "pkg/metrics", "pkg/doctor"},
+	{"pkg/access", "pkg/snapshot", "pkg/apply", "pkg/canary", "pkg/shoot", "pkg/garden", "pkg/guard", "pkg/controller", "pkg/admission", "pkg/metrics", "pkg/doctor"},
 	{"cmd"},
 }
 

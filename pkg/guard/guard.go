@@ -42,6 +42,10 @@ type Guard struct {
 	Clock clock.Clock
 	// SyncPeriod is the time between two passes over an awake Shoot with hooks on record.
 	SyncPeriod time.Duration
+	// TokenPatience is how long the lifecycle call of a transition waits for the renewal of the extension's token in the Shoot.
+	TokenPatience time.Duration
+	// AdminFallback lets such a call use Gardener's own kubeconfig of the Shoot if the extension's access does not work by then.
+	AdminFallback bool
 	// Loop is told after a lifecycle call that the loop has to go on. It must not block.
 	Loop func(types.NamespacedName)
 
@@ -118,6 +122,8 @@ type Outcome struct {
 	Phase phase.Phase
 	// OnRecord says that hooks are on record that still exist, or may again.
 	OnRecord bool
+	// InTransition says that the Shoot goes to sleep or wakes up, or has not come to the end of that.
+	InTransition bool
 	// DeadlinePassed says that the waking-up deadline has passed.
 	DeadlinePassed bool
 	// HibernationEnabled is the Cluster's word.

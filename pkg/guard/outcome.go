@@ -75,7 +75,7 @@ func (p *pass) overdue() bool {
 // outcome of the pass as far as it has come.
 func (p *pass) outcome() Outcome {
 	out := Outcome{
-		Exists: true, Phase: p.phase, OnRecord: hooksOnRecord(p.state),
+		Exists: true, Phase: p.phase, OnRecord: hooksOnRecord(p.state), InTransition: p.inTransition(),
 		DeadlinePassed: p.facts.DeadlinePassed, HibernationEnabled: p.facts.HibernationEnabled,
 		ConfigError: p.configError,
 	}

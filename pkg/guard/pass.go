@@ -19,7 +19,6 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/apis/codec"
@@ -29,12 +28,9 @@ import (
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/phase"
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/record"
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/shoot"
-	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/snapshot"
 )
 
 const (
-	// connectPatience is how long a lifecycle call tries to reach an API server that should run; it must return within 20 s.
-	connectPatience = 12 * time.Second
 	// operationRuns is how old gardenlet's last call may be for its operation to count as running (design R8).
 	operationRuns = 20 * time.Minute
 	// actPatience bounds reading and writing in the Shoot in a lifecycle call, so that what was not opened can still be told.
@@ -61,6 +57,7 @@ type pass struct {
 
 	phase          phase.Phase
 	conn           *shoot.Connection
+	fellBack       bool // conn is by Gardener's own kubeconfig
 	shootError     error
 	configurations []hook.Configuration
 	decisions      map[string]decided
@@ -222,6 +219,9 @@ func (p *pass) see(ctx context.Context) (Outcome, error) {
 	if err := p.connect(ctx); err != nil {
 		return p.unreachable(ctx, err)
 	}
+	if p.fellBack {
+		defer p.guard.Shoots.Close(p.key.Namespace)
+	}
 	p.distrust()
 	p.phase = phase.Of(p.facts)
 	if p.phase != phase.GoingDown && p.phase != phase.WakingUp {
@@ -263,35 +263,6 @@ func (p *pass) actInTime(ctx context.Context) error {
 	return nil
 }
 
-// connect reaches the API server and lists the configurations; in a lifecycle call it tries for a while.
-func (p *pass) connect(ctx context.Context) error {
-	try := func(ctx context.Context) error {
-		var err error
-		if p.conn, err = p.guard.Shoots.Get(ctx, p.key.Namespace); err != nil {
-			return err
-		}
-		if p.configurations, err = snapshot.Configurations(ctx, p.conn.Client); err == nil && p.asksForNodes() {
-			p.facts.NoNodes, err = snapshot.NoNodes(ctx, p.conn.Client)
-		}
-		if err != nil {
-			p.guard.Shoots.Failed(p.key.Namespace, err)
-		}
-		return err
-	}
-	if !p.lifecycle {
-		return try(ctx)
-	}
-	var last error
-	err := wait.PollUntilContextTimeout(ctx, time.Second, connectPatience, true, func(ctx context.Context) (bool, error) {
-		last = try(ctx)
-		return last == nil, nil
-	})
-	if err != nil && last != nil {
-		return last
-	}
-	return err
-}
-
 // distrust tells of annotations that are not what we wrote.
 func (p *pass) distrust() {
 	for _, c := range p.configurations {
@@ -299,11 +270,6 @@ func (p *pass) distrust() {
 			p.log.Info("Annotation is not trusted", "kind", c.Kind, "configuration", c.Name, "reason", err.Error())
 		}
 	}
-}
-
-// asksForNodes says whether the phase depends on there being a Node.
-func (p *pass) asksForNodes() bool {
-	return p.facts.TransitionCall && !p.facts.HibernationEnabled && !p.facts.IsHibernated && !p.facts.OnRecord
 }
 
 // beginCycle begins a cycle at gardenlet's word.

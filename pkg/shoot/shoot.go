@@ -16,7 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
+	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
 	kubernetesclient "github.com/gardener/gardener/pkg/client/kubernetes"
 	"github.com/go-logr/logr"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -32,6 +32,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/connrotation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/access"
 )
 
 // Options of the connections.
@@ -41,7 +43,7 @@ type Options struct {
 	// QPS and Burst limit the requests to one Shoot.
 	QPS   float32
 	Burst int
-	// UserAgent is what the Shoot's audit log shows.
+	// UserAgent is what the Shoot's audit log shows. Whose kubeconfig was used, the user there says.
 	UserAgent string
 	// Log is for what the watches have to say.
 	Log logr.Logger
@@ -94,14 +96,17 @@ type Connection struct {
 	// Client reads and writes without a cache.
 	Client client.Client
 
-	namespace     string
-	secretVersion string
-	config        *rest.Config
-	http          *http.Client
-	dialer        *connrotation.Dialer
-	skew          atomic.Int64
-	log           logr.Logger
-	notify        func(string)
+	namespace string
+	// source is the version of the Secret that the connection was made from, and which Secret it is.
+	source string
+	// renewal is when the token is due to be renewed; zero when the Secret does not say.
+	renewal time.Time
+	config  *rest.Config
+	http    *http.Client
+	dialer  *connrotation.Dialer
+	skew    atomic.Int64
+	log     logr.Logger
+	notify  func(string)
 
 	mu      sync.Mutex
 	watched *watched
@@ -109,17 +114,33 @@ type Connection struct {
 	interest sync.Map
 }
 
-// Get returns the connection to the Shoot with the technical namespace, made anew when its Secret has changed. Making it
-// costs one request to the seed and none to the Shoot.
+// errUnusable says that a Secret holds nothing to connect with: no token was issued yet, or somebody changed it.
+var errUnusable = errors.New("there is no kubeconfig with a token")
+
+// Get returns the connection to the Shoot with the technical namespace by the extension's own kubeconfig, made anew when its
+// Secret has changed. Making it costs one request to the seed and none to the Shoot.
 func (c *Connections) Get(ctx context.Context, namespace string) (*Connection, error) {
-	secret, err := c.secret(ctx, namespace)
+	secret := &corev1.Secret{}
+	if err := c.seed.Get(ctx, client.ObjectKey{Namespace: namespace, Name: access.SecretName}, secret); err != nil {
+		return nil, fmt.Errorf("failed to get the extension's own kubeconfig of the Shoot: %w", err)
+	}
+	return c.get(namespace, secret)
+}
+
+// GetGardeners is Get by Gardener's own kubeconfig. The connection is to be closed after use; the next Get closes it, too.
+func (c *Connections) GetGardeners(ctx context.Context, namespace string) (*Connection, error) {
+	secret, err := access.GardenersSecret(ctx, c.seed, namespace)
 	if err != nil {
 		return nil, err
 	}
+	return c.get(namespace, secret)
+}
+
+func (c *Connections) get(namespace string, secret *corev1.Secret) (*Connection, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if conn := c.known[namespace]; conn != nil {
-		if conn.secretVersion == string(secret.UID)+"/"+secret.ResourceVersion {
+		if conn.source == sourceOf(secret) {
 			return conn, nil
 		}
 		conn.close()
@@ -133,30 +154,26 @@ func (c *Connections) Get(ctx context.Context, namespace string) (*Connection, e
 	return conn, nil
 }
 
-// secret is the one that the extension library takes too: the in-cluster kubeconfig, else the external one.
-func (c *Connections) secret(ctx context.Context, namespace string) (*corev1.Secret, error) {
-	secret := &corev1.Secret{}
-	err := c.seed.Get(ctx, client.ObjectKey{Namespace: namespace, Name: v1beta1constants.SecretNameGardenerInternal}, secret)
-	if apierrors.IsNotFound(err) {
-		err = c.seed.Get(ctx, client.ObjectKey{Namespace: namespace, Name: v1beta1constants.SecretNameGardener}, secret)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("failed to get the kubeconfig of the Shoot: %w", err)
-	}
-	return secret, nil
+func sourceOf(secret *corev1.Secret) string {
+	return secret.Name + "/" + string(secret.UID) + "/" + secret.ResourceVersion
 }
 
 func (c *Connections) connect(namespace string, secret *corev1.Secret) (*Connection, error) {
 	config, err := kubernetesclient.RESTConfigFromKubeconfig(secret.Data[kubernetesclient.KubeConfig],
 		kubernetesclient.AuthTokenFile, kubernetesclient.AuthClientKey, kubernetesclient.AuthClientCertificate)
 	if err != nil {
-		return nil, fmt.Errorf("failed to read the kubeconfig in Secret %s/%s: %w", secret.Namespace, secret.Name, err)
+		return nil, fmt.Errorf("%w in Secret %s/%s: %w", errUnusable, secret.Namespace, secret.Name, err)
+	}
+	if secret.Name == access.SecretName && config.BearerToken == "" { // the requests would be anonymous
+		return nil, fmt.Errorf("%w in Secret %s/%s yet", errUnusable, secret.Namespace, secret.Name)
 	}
 	conn := &Connection{
-		namespace: namespace, secretVersion: string(secret.UID) + "/" + secret.ResourceVersion, config: config,
+		namespace: namespace, source: sourceOf(secret), config: config,
 		dialer: connrotation.NewDialer((&net.Dialer{Timeout: c.options.Timeout}).DialContext),
 		log:    c.options.Log.WithValues("namespace", namespace), notify: c.notify,
 	}
+	// What is no time is taken for none: the API server has the last word on the token.
+	conn.renewal, _ = time.Parse(time.RFC3339, secret.Annotations[resourcesv1alpha1.ServiceAccountTokenRenewTimestamp])
 	config.Timeout, config.QPS, config.Burst = c.options.Timeout, c.options.QPS, c.options.Burst
 	config.UserAgent = c.options.UserAgent
 	config.Dial = conn.dialer.DialContext
@@ -168,6 +185,12 @@ func (c *Connections) connect(namespace string, secret *corev1.Secret) (*Connect
 		return nil, fmt.Errorf("failed to make a client for the Shoot: %w", err)
 	}
 	return conn, nil
+}
+
+// Renewed says whether the token is not due to be renewed at the time: gardener-resource-manager, which does not run while the
+// Shoot sleeps, has renewed it since, or it did not have to.
+func (c *Connection) Renewed(now time.Time) bool {
+	return now.Before(c.renewal)
 }
 
 // Close ends the connection to a Shoot, with all watches. Open ones would delay the end of its API server.
@@ -184,12 +207,23 @@ func (c *Connections) Close(namespace string) {
 // Failed drops the connection when err says that its credentials or certificates are no longer good: they may have been
 // rotated while the Shoot slept.
 func (c *Connections) Failed(namespace string, err error) {
+	if apierrors.IsUnauthorized(err) || untrusted(err) {
+		c.Close(namespace)
+	}
+}
+
+// NoAccess says whether err means that the API server may be there, but not for this kubeconfig: there is none, or no token in it,
+// the API server does not know it, grants it too little, or is another one.
+func NoAccess(err error) bool {
+	return apierrors.IsNotFound(err) || errors.Is(err, errUnusable) || apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) ||
+		untrusted(err)
+}
+
+func untrusted(err error) bool {
 	var unknownCA x509.UnknownAuthorityError
 	var hostname x509.HostnameError
 	var invalid x509.CertificateInvalidError
-	if apierrors.IsUnauthorized(err) || errors.As(err, &unknownCA) || errors.As(err, &hostname) || errors.As(err, &invalid) {
-		c.Close(namespace)
-	}
+	return errors.As(err, &unknownCA) || errors.As(err, &hostname) || errors.As(err, &invalid)
 }
 
 func (c *Connection) close() {

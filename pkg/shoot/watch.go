@@ -41,14 +41,28 @@ func (c *Connection) Interested(namespaces ...string) {
 }
 
 // Reader reads pods, nodes, leases, services and endpoints: from the cache while it is filled and hears of every change, else
-// from the API server.
+// from the API server. Everything else is read from there.
 func (c *Connection) Reader() client.Reader {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.watched != nil && c.watched.isFilled() && c.watched.streams.allOpen() {
-		return c.watched.cache
+		return cached{c.watched.cache, c.Client}
 	}
 	return c.Client
+}
+
+// cached reads metadata alone from the API server: a cache would begin to watch its kind.
+type cached struct {
+	client.Reader
+	server client.Reader
+}
+
+// Get is part of client.Reader.
+func (r cached) Get(ctx context.Context, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+	if _, metadata := o.(*metav1.PartialObjectMetadata); metadata {
+		return r.server.Get(ctx, key, o, options...)
+	}
+	return r.Reader.Get(ctx, key, o, options...)
 }
 
 // Watch starts the cache, if it does not run, and waits for a while until it is filled. An error says that it is not, or not

@@ -28,7 +28,8 @@ kind: Policy
 omitStages: [RequestReceived]
 rules:
 - level: Metadata
-  users: ["system:serviceaccount:kube-system:gardener-internal"] # the product and gardenlet, told apart by their user agents
+  # The product in the Shoot by its own access, and by Gardener's, which gardenlet has too: their user agents tell them apart.
+  users: ["system:serviceaccount:kube-system:shoot-hibernation-guard", "system:serviceaccount:kube-system:gardener-internal"]
   verbs: [get, list, watch]
 - level: None
   users: [bench-admin, system:anonymous, system:apiserver, system:kube-controller-manager, system:kube-scheduler]

@@ -75,10 +75,13 @@ type Bench struct {
 	// Log is the logger of Options.
 	Log logr.Logger
 
-	ports       ports
-	temporary   bool // Dir is ours
-	kyvernoAll  bool
-	controllers []*Controller
+	ports ports
+	// resourceManager is run by a Gardenlet.
+	resourceManager *resourceManager
+	temporary       bool // Dir is ours
+	left            bool // the uses of rights were written
+	kyvernoAll      bool
+	controllers     []*Controller
 }
 
 var discard = stdlog.New(io.Discard, "", 0)
@@ -171,6 +174,9 @@ func (b *Bench) makeParts(o Options) error {
 	if b.Shoot, err = newControlPlane("shoot", filepath.Join(b.Dir, "shoot"), b.Log, kubernetes.ShootScheme, &b.ports, way); err != nil {
 		return err
 	}
+	if b.resourceManager, err = newResourceManager(b); err != nil {
+		return err
+	}
 	b.Machines = newMachines(b, o)
 	return nil
 }
@@ -230,8 +236,23 @@ func (b *Bench) Close() error {
 	if b == nil {
 		return nil
 	}
+	leaving := b.end()
+	if !b.temporary {
+		return leaving
+	}
+	if err := os.RemoveAll(b.Dir); err != nil {
+		return errors.Join(leaving, fmt.Errorf("failed to remove directory: %w", err))
+	}
+	return leaving
+}
+
+// end ends every process and leaves the uses of rights.
+func (b *Bench) end() error {
 	for _, c := range b.controllers {
 		c.Kill()
+	}
+	if b.resourceManager != nil {
+		b.resourceManager.kill()
 	}
 	if b.Machines != nil {
 		b.Machines.close()
@@ -247,11 +268,5 @@ func (b *Bench) Close() error {
 		b.Tunnel.close()
 	}
 	b.ports.close()
-	if !b.temporary {
-		return nil
-	}
-	if err := os.RemoveAll(b.Dir); err != nil {
-		return fmt.Errorf("failed to remove directory: %w", err)
-	}
-	return nil
+	return b.leaveUses()
 }

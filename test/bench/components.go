@@ -7,9 +7,11 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"time"
 
 	"sigs.k8s.io/yaml"
 
+	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiserverv1beta1 "k8s.io/apiserver/pkg/apis/apiserver/v1beta1"
 	"k8s.io/client-go/util/keyutil"
@@ -76,6 +78,7 @@ func (c *ControlPlane) StartAPIServer(ctx context.Context) error {
 	c.mu.Lock()
 	if c.next != nil {
 		c.pki, c.next, c.client = c.next, nil, nil
+		c.rotations = append(c.rotations, time.Now())
 	}
 	c.mu.Unlock()
 	if err := c.writeFiles(); err != nil {
@@ -90,6 +93,8 @@ func (c *ControlPlane) StartAPIServer(ctx context.Context) error {
 		"--client-ca-file=" + c.file("ca.crt"),
 		"--service-cluster-ip-range=" + serviceNetwork,
 		"--service-account-issuer=" + c.Host(),
+		// Gardener's; gardener-resource-manager asks for tokens for the second one.
+		"--api-audiences=kubernetes," + v1beta1constants.GardenerAudience,
 		"--service-account-key-file=" + c.file("tokens.key"),
 		"--service-account-signing-key-file=" + c.file("tokens.key"),
 		"--allow-privileged=true", "--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction",

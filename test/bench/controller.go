@@ -14,9 +14,6 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
@@ -64,11 +61,11 @@ var buildController = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// StartController builds the controller if need be, starts it against the seed and returns when it is ready.
+// StartController builds the controller if need be, starts it against the seed with the rights that its chart gives it, and
+// returns when it is ready.
 func (b *Bench) StartController(ctx context.Context, o ControllerOptions) (*Controller, error) {
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: controllerNamespace}}
-	if err := b.Seed.Client().Create(ctx, namespace); err != nil && !apierrors.IsAlreadyExists(err) {
-		return nil, fmt.Errorf("failed to create namespace: %w", err)
+	if err := b.GrantController(ctx); err != nil {
+		return nil, err
 	}
 	port, err := b.ports.take()
 	if err != nil {
@@ -102,7 +99,7 @@ func (c *Controller) Start(ctx context.Context) error {
 }
 
 func (c *Controller) args() ([]string, error) {
-	kubeconfig, err := c.bench.Seed.Kubeconfig(ControllerUser, "system:masters")
+	kubeconfig, err := c.bench.Seed.Kubeconfig(ControllerUser, ControllerGroups...)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -50,6 +51,8 @@ type ControlPlane struct {
 	mu   sync.Mutex // guards what follows
 	pki  *pki
 	next *pki // applied at the next start of the API server
+	// rotations are when that was done.
+	rotations []time.Time
 	// client belongs to pki and is made when it is first asked for.
 	client client.Client
 
@@ -160,6 +163,13 @@ func (c *ControlPlane) RotateCertificates(context.Context) error {
 	defer c.mu.Unlock()
 	c.next = next
 	return nil
+}
+
+// rotated are the times at which new certificates and keys were applied.
+func (c *ControlPlane) rotated() []time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.rotations)
 }
 
 func (c *ControlPlane) keys() *pki {

@@ -11,16 +11,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
-	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
-	"github.com/gardener/gardener/pkg/client/kubernetes"
 	"github.com/gardener/gardener/pkg/utils/flow"
 	kubernetesutils "github.com/gardener/gardener/pkg/utils/kubernetes"
 )
@@ -104,47 +100,4 @@ func (g *Gardenlet) forceControlPlane(ctx context.Context) error {
 		}
 		return nil
 	})
-}
-
-// ExpireTokens does to the kubeconfig secrets what twelve hours of sleep do: the API server will refuse their tokens
-// (401), and their renewal is overdue. It is meant for a sleeping Shoot: a running gardener-resource-manager renews
-// them within a second.
-func (g *Gardenlet) ExpireTokens(ctx context.Context) error {
-	for _, name := range []string{v1beta1constants.SecretNameGardener, v1beta1constants.SecretNameGardenerInternal} {
-		secret := &corev1.Secret{}
-		if err := g.seed.Client().Get(ctx, client.ObjectKey{Namespace: g.bench.Namespace, Name: name}, secret); err != nil {
-			return fmt.Errorf("failed to get secret %s: %w", name, err)
-		}
-		config, err := clientcmd.Load(secret.Data[kubernetes.KubeConfig])
-		if err != nil {
-			return fmt.Errorf("failed to decode kubeconfig %s: %w", name, err)
-		}
-		for _, auth := range config.AuthInfos {
-			auth.Token = spoilSignature(auth.Token)
-		}
-		patch := client.MergeFromWithOptions(secret.DeepCopy(), client.MergeFromWithOptimisticLock{})
-		if secret.Data[kubernetes.KubeConfig], err = clientcmd.Write(*config); err != nil {
-			return fmt.Errorf("failed to encode kubeconfig %s: %w", name, err)
-		}
-		metav1.SetMetaDataAnnotation(&secret.ObjectMeta, resourcesv1alpha1.ServiceAccountTokenRenewTimestamp, time.Now().Add(-time.Hour).UTC().Format(time.RFC3339))
-		if err := g.seed.Client().Patch(ctx, secret, patch); err != nil {
-			return fmt.Errorf("failed to patch secret %s: %w", name, err)
-		}
-	}
-	return nil
-}
-
-// spoilSignature makes a token invalid that is not expired: the API server issues none for less than ten minutes.
-func spoilSignature(token string) string {
-	if len(token) < 20 {
-		return token
-	}
-	spoilt := []byte(token)
-	at := len(spoilt) - 20
-	if spoilt[at] == 'A' {
-		spoilt[at] = 'B'
-	} else {
-		spoilt[at] = 'A'
-	}
-	return string(spoilt)
 }

@@ -6,179 +6,186 @@ package bench
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
-	"github.com/go-logr/logr"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/rest"
-	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
-	logf "sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	componentbaseconfigv1alpha1 "k8s.io/component-base/config/v1alpha1"
+	"sigs.k8s.io/yaml"
 
 	resourcemanagerconfigv1alpha1 "github.com/gardener/gardener/pkg/apis/config/resourcemanager/v1alpha1"
 	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
-	"github.com/gardener/gardener/pkg/controller/tokenrequestor"
-	resourcemanagerclient "github.com/gardener/gardener/pkg/resourcemanager/client"
-	"github.com/gardener/gardener/pkg/resourcemanager/controller/managedresource"
-	resourcemanagerpredicate "github.com/gardener/gardener/pkg/resourcemanager/predicate"
 )
 
 // ResourceManagerUser is the user of gardener-resource-manager on both clusters.
 const ResourceManagerUser = "system:serviceaccount:kube-system:gardener-resource-manager"
 
-// gardenletResourceManager stands for the Shoot's gardener-resource-manager: Gardener's own token requestor and
-// ManagedResource reconcilers. It works through the Shoot's API server, so webhooks can stop it.
-type gardenletResourceManager struct {
-	bench  *Bench
-	log    logr.Logger
-	reader cache.Cache // of the seed
+// resourceManager is the Shoot's gardener-resource-manager: the real one, with those of its controllers that are at work for an
+// extension: it issues tokens and applies ManagedResources. It works through the Shoot's API server, so webhooks can stop it.
+type resourceManager struct {
+	bench                        *Bench
+	healthPort, port, metricPort int
 
-	mu   sync.Mutex
-	end  context.CancelFunc // nil: does not run
-	done chan struct{}
+	mu    sync.Mutex
+	child *child
+	turn  sync.Mutex // held during starts and stops
 }
 
-// start makes new clients, as a new process does, and works until stop.
-func (m *gardenletResourceManager) start(ctx context.Context) error {
-	tokens, resources, err := m.reconcilers()
+func newResourceManager(b *Bench) (*resourceManager, error) {
+	m := &resourceManager{bench: b}
+	for _, port := range []*int{&m.healthPort, &m.port, &m.metricPort} {
+		var err error
+		if *port, err = b.ports.take(); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// start starts the process, if it does not run, and returns when it is ready.
+func (m *resourceManager) start(ctx context.Context) error {
+	m.turn.Lock()
+	defer m.turn.Unlock()
+	if m.running() {
+		return nil
+	}
+	path, err := binary(v1beta1constants.DeploymentNameGardenerResourceManager)
+	if err != nil {
+		return err
+	}
+	config, err := m.writeFiles()
+	if err != nil {
+		return err
+	}
+	begin := time.Now()
+	p, err := startChild(command{
+		name: v1beta1constants.DeploymentNameGardenerResourceManager, path: path, args: []string{"--config=" + config},
+		logPath: filepath.Join(m.bench.Dir, "shoot", v1beta1constants.DeploymentNameGardenerResourceManager+".log"),
+	})
 	if err != nil {
 		return err
 	}
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.end != nil {
-		return nil
+	m.child = p
+	m.mu.Unlock()
+	if err := m.waitReady(ctx, p); err != nil {
+		p.Kill()
+		return err
 	}
-	ctx, m.end = context.WithCancel(logf.IntoContext(ctx, m.log))
-	done := make(chan struct{})
-	m.done = done
-	go func() {
-		defer close(done)
-		queue := map[string]*gardenletDue{}
-		wait.UntilWithContext(ctx, func(ctx context.Context) {
-			m.syncSecrets(ctx, queue, tokens)
-			m.syncResources(ctx, queue, resources)
-		}, 200*time.Millisecond)
-	}()
+	m.bench.Log.Info("Started", "component", p.name, "pid", p.Pid(), "took", time.Since(begin).Round(time.Millisecond).String())
 	return nil
 }
 
-func (m *gardenletResourceManager) stop(context.Context) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.end == nil {
-		return nil
+// stop ends the process, which need not run.
+func (m *resourceManager) stop(context.Context) error {
+	m.turn.Lock()
+	defer m.turn.Unlock()
+	if m.running() {
+		m.child.Stop(stopGrace)
 	}
-	m.end()
-	<-m.done
-	m.end = nil
 	return nil
 }
 
-func (m *gardenletResourceManager) running() bool {
+// kill ends the process at once.
+func (m *resourceManager) kill() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.end != nil
-}
-
-func (m *gardenletResourceManager) reconcilers() (tokens, resources reconcile.Reconciler, err error) {
-	as := func(config *rest.Config) *rest.Config {
-		config.UserAgent = v1beta1constants.DeploymentNameGardenerResourceManager
-		return config
-	}
-	source, err := client.New(as(m.bench.Seed.ConfigFor(ResourceManagerUser, "system:masters")), client.Options{Scheme: resourcemanagerclient.SourceScheme})
-	if err != nil {
-		return nil, nil, fmt.Errorf("failed to make client for seed: %w", err)
-	}
-	config := as(m.bench.Shoot.ConfigFor(ResourceManagerUser, "system:masters", "system:serviceaccounts", "system:serviceaccounts:kube-system"))
-	httpClient, err := rest.HTTPClientFor(config)
-	if err != nil {
-		return nil, nil, fmt.Errorf("failed to make client for Shoot: %w", err)
-	}
-	mapper, err := apiutil.NewDynamicRESTMapper(config, httpClient)
-	if err != nil {
-		return nil, nil, fmt.Errorf("failed to make REST mapper for Shoot: %w", err)
-	}
-	target, err := client.New(config, client.Options{Scheme: resourcemanagerclient.TargetScheme, Mapper: mapper, HTTPClient: httpClient})
-	if err != nil {
-		return nil, nil, fmt.Errorf("failed to make client for Shoot: %w", err)
-	}
-	managed := &managedresource.Reconciler{
-		SourceClient: source, TargetClient: target, TargetScheme: resourcemanagerclient.TargetScheme, TargetRESTMapper: mapper,
-		Clock: clock.RealClock{}, ClassFilter: resourcemanagerpredicate.NewClassFilter(resourcemanagerconfigv1alpha1.DefaultResourceClass),
-		RequeueAfterOnDeletionPending: new(5 * time.Second),
-	}
-	managed.Config.ManagedByLabelValue = new(resourcesv1alpha1.GardenerManager)
-	managed.Config.SyncPeriod = &metav1.Duration{Duration: time.Minute}
-	return &tokenrequestor.Reconciler{
-		SourceClient: source, TargetClient: target, Clock: clock.RealClock{}, JitterFunc: wait.Jitter,
-		Class: new(resourcesv1alpha1.ResourceManagerClassShoot),
-	}, managed, nil
-}
-
-// gardenletDue says when an object is to be reconciled again: when it changed, or at a time.
-type gardenletDue struct {
-	version  string
-	at       time.Time // zero: only when it changed
-	failures int
-}
-
-func (m *gardenletResourceManager) syncSecrets(ctx context.Context, queue map[string]*gardenletDue, reconciler reconcile.Reconciler) {
-	secrets := &corev1.SecretList{}
-	if err := m.reader.List(ctx, secrets, client.MatchingLabels{
-		resourcesv1alpha1.ResourceManagerPurpose: resourcesv1alpha1.LabelPurposeTokenRequest,
-		resourcesv1alpha1.ResourceManagerClass:   resourcesv1alpha1.ResourceManagerClassShoot,
-	}); err != nil {
-		m.log.Error(err, "Failed to list secrets")
-		return
-	}
-	for i := range secrets.Items {
-		m.sync(ctx, queue, "secret/", &secrets.Items[i], reconciler)
+	if m.child.running() {
+		m.child.Kill()
 	}
 }
 
-func (m *gardenletResourceManager) syncResources(ctx context.Context, queue map[string]*gardenletDue, reconciler reconcile.Reconciler) {
-	resources := &resourcesv1alpha1.ManagedResourceList{}
-	if err := m.reader.List(ctx, resources); err != nil {
-		m.log.Error(err, "Failed to list ManagedResources")
-		return
+func (m *resourceManager) running() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.child.running()
+}
+
+func (m *resourceManager) waitReady(ctx context.Context, p *child) error {
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, startTimeout, true, func(ctx context.Context) (bool, error) {
+		if !p.running() {
+			return false, fmt.Errorf("it ended: %s", p.state)
+		}
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+loopback(m.healthPort)+"/readyz", nil)
+		if err != nil {
+			return false, err
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return false, nil //nolint:nilerr // not listening yet
+		}
+		return response.StatusCode == http.StatusOK, response.Body.Close()
+	})
+	if err != nil {
+		return fmt.Errorf("failed to see %s ready: %w; its last words: %s", p.name, err, p.lastWords())
 	}
-	for i := range resources.Items {
-		if resources.Items[i].Spec.Class == nil {
-			m.sync(ctx, queue, "resource/", &resources.Items[i], reconciler)
+	return nil
+}
+
+// writeFiles writes the configuration and what it names, and returns the path of the configuration.
+func (m *resourceManager) writeFiles() (string, error) {
+	dir := filepath.Join(m.bench.Dir, "resource-manager")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("failed to create directory: %w", err)
+	}
+	source, err := m.bench.Seed.Kubeconfig(ResourceManagerUser, "system:masters")
+	if err != nil {
+		return "", err
+	}
+	target, err := m.bench.Shoot.Kubeconfig(ResourceManagerUser, "system:masters", "system:serviceaccounts", "system:serviceaccounts:kube-system")
+	if err != nil {
+		return "", err
+	}
+	config, err := yaml.Marshal(m.configuration(dir))
+	if err != nil {
+		return "", fmt.Errorf("failed to encode configuration: %w", err)
+	}
+	serving := m.bench.Shoot.keys().serving
+	for name, content := range map[string][]byte{
+		"source.kubeconfig": source, "target.kubeconfig": target, "config.yaml": config, "tls.crt": serving.cert, "tls.key": serving.key,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			return "", fmt.Errorf("failed to write %s: %w", name, err)
 		}
 	}
+	return filepath.Join(dir, "config.yaml"), nil
 }
 
-func (m *gardenletResourceManager) sync(ctx context.Context, queue map[string]*gardenletDue, kind string, object client.Object, reconciler reconcile.Reconciler) {
-	due := queue[kind+object.GetName()]
-	if due == nil {
-		due = &gardenletDue{}
-		queue[kind+object.GetName()] = due
+// configuration is as gardenlet's for a Shoot (pkg/component/gardener/resourcemanager in v1.149.3), without the webhooks and
+// without the controllers that do nothing for an extension.
+func (m *resourceManager) configuration(dir string) *resourcemanagerconfigv1alpha1.ResourceManagerConfiguration {
+	server := func(port int) resourcemanagerconfigv1alpha1.Server {
+		return resourcemanagerconfigv1alpha1.Server{BindAddress: "127.0.0.1", Port: port}
 	}
-	if due.version == object.GetResourceVersion() && (due.at.IsZero() || time.Now().Before(due.at)) {
-		return
+	health, metrics := server(m.healthPort), server(m.metricPort)
+	connection := func(name string, namespaces ...string) resourcemanagerconfigv1alpha1.ClientConnection {
+		return resourcemanagerconfigv1alpha1.ClientConnection{
+			ClientConnectionConfiguration: componentbaseconfigv1alpha1.ClientConnectionConfiguration{
+				Kubeconfig: filepath.Join(dir, name+".kubeconfig"), QPS: 100, Burst: 130,
+			},
+			Namespaces: namespaces,
+		}
 	}
-	if due.failures > 0 && time.Now().Before(due.at) {
-		return
+	target := connection("target")
+	config := &resourcemanagerconfigv1alpha1.ResourceManagerConfiguration{
+		TypeMeta: metav1.TypeMeta{
+			APIVersion: resourcemanagerconfigv1alpha1.SchemeGroupVersion.String(), Kind: "ResourceManagerConfiguration",
+		},
+		SourceClientConnection: connection("source", m.bench.Namespace),
+		TargetClientConnection: &target,
+		LeaderElection:         componentbaseconfigv1alpha1.LeaderElectionConfiguration{LeaderElect: new(false)},
+		Server: resourcemanagerconfigv1alpha1.ServerConfiguration{
+			HealthProbes: &health, Metrics: &metrics,
+			Webhooks: resourcemanagerconfigv1alpha1.HTTPSServer{Server: server(m.port)},
+		},
 	}
-	result, err := reconciler.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(object)})
-	due.version, due.at = object.GetResourceVersion(), time.Time{}
-	if err != nil {
-		due.failures++
-		due.at = time.Now().Add(min(time.Second<<min(due.failures, 5), 10*time.Second))
-		m.log.Error(err, "Failed to reconcile", "kind", kind, "name", object.GetName())
-		return
-	}
-	due.failures = 0
-	if result.RequeueAfter > 0 {
-		due.at = time.Now().Add(result.RequeueAfter)
-	}
+	config.Server.Webhooks.TLS.ServerCertDir = dir
+	config.Controllers.TokenRequestor.Enabled = true
+	config.Controllers.ManagedResource.ManagedByLabelValue = new(resourcesv1alpha1.GardenerManager)
+	return config
 }

@@ -75,7 +75,7 @@ func (g *Gardenlet) startSeed(ctx context.Context) error {
 			return fmt.Errorf("failed to watch %T on seed: %w", kind, err)
 		}
 	}
-	manager := &gardenletResourceManager{bench: b, log: g.log.WithName("resource-manager"), reader: reader}
+	manager := b.resourceManager
 	s := &gardenletSeed{namespace: b.Namespace, log: g.log.WithName("seed"), reader: reader, client: direct}
 	runs := func(slot **child) func() bool {
 		return func() bool { return b.Shoot.child(component{slot: slot}).running() }

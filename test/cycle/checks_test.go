@@ -176,6 +176,7 @@ func (c *cycle) expectAwake() {
 	})
 	c.Expect(asked).To(BeEmpty(), "requests to the sleeping Shoot")
 	c.expectNoConnection()
+	c.Expect(c.bench.WrongUses()).To(Succeed())
 	c.expectPoliciesBite()
 	c.expectTold()
 	c.countWrites()

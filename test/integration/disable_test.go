@@ -12,6 +12,7 @@ import (
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
 
+	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/access"
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/apis/guard/v1alpha1"
 )
 
@@ -181,6 +182,7 @@ func TestRestoreOnAnotherSeedGoesOnWithTheRecord(t *testing.T) {
 	s.flowEnds()
 	s.wakesUp()
 	s.Expect(s.standing()).To(Equal(open))
+	s.tokens(access.SecretName) // of the new seed, as soon as gardener-resource-manager runs
 	s.nodesJoin()
 	s.Eventually(s.changed).Should(BeEmpty())
 }

@@ -55,10 +55,10 @@ func (s *theShoot) startController() {
 			options.Cache.ByObject[object] = by
 		}
 	}
-	mgr, err := manager.New(servers.Seed.ConfigFor(bench.ControllerUser, "system:masters"), options)
+	mgr, err := manager.New(servers.Seed.ConfigFor(bench.ControllerUser, bench.ControllerGroups...), options)
 	s.Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithCancel(context.Background())
-	controllers := app.Controllers{Config: controllerConfig(s.requestTimeout), Clock: s.clock}
+	controllers := app.Controllers{Config: s.controllerConfig(), Clock: s.clock}
 	s.Expect(controllers.AddToManager(ctx, mgr)).To(Succeed())
 	c := &controller{stop: cancel, stopped: make(chan struct{})}
 	go func() {

@@ -240,8 +240,8 @@ func TestCredentialsRotatedDuringTheSleep(t *testing.T) {
 	s := newShoot(t)
 	s.hibernates()
 	old := s.gate
-	s.makeGate() // another port, certificate and token
-	s.Expect(s.seed().Update(s.ctx, s.kubeconfig())).To(Succeed())
+	s.makeGate() // another port and certificate
+	s.gardenersAccess()
 	s.wakesUp()
 	s.Expect(s.standing()).To(Equal(open))
 	s.nodesJoin()

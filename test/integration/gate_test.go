@@ -5,6 +5,7 @@ package integration_test
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -41,9 +43,9 @@ type gate struct {
 
 // request to the Shoot's API server.
 type request struct {
-	verb, resource, namespace, name, body string
-	at                                    time.Time
-	code                                  int // 0 until it is answered
+	user, verb, resource, namespace, name, body string
+	at                                          time.Time
+	code                                        int // 0 until it is answered
 }
 
 func (r request) writes() bool {
@@ -75,10 +77,7 @@ func newGate(config *rest.Config, selector string) (*gate, error) {
 	g := &gate{selector: selector, connections: map[net.Conn]bool{}}
 	proxy := &httputil.ReverseProxy{
 		Transport: transport, FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0),
-		Rewrite: func(r *httputil.ProxyRequest) {
-			r.SetURL(target)
-			r.Out.Header.Del("Authorization") // the API server knows the gate's certificate
-		},
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) },
 	}
 	g.server = httptest.NewUnstartedServer(g.handler(proxy))
 	g.server.Listener = listener{g.server.Listener, g}
@@ -230,7 +229,7 @@ func (g *gate) handler(next http.Handler) http.Handler {
 			g.narrow(r)
 		}
 		noted := &request{
-			verb: info.Verb, resource: info.Resource, namespace: info.Namespace, name: info.Name, body: string(body), at: time.Now(),
+			user: userOf(r), verb: info.Verb, resource: info.Resource, namespace: info.Namespace, name: info.Name, body: string(body), at: time.Now(),
 		}
 		broken, before := g.note(noted)
 		if before != nil {
@@ -242,6 +241,21 @@ func (g *gate) handler(next http.Handler) http.Handler {
 		}
 		answer(&noting{w, g, noted}, r)
 	})
+}
+
+// userOf is whom the token is for.
+func userOf(r *http.Request) string {
+	parts := strings.Split(r.Header.Get("Authorization"), ".")
+	if len(parts) != 3 {
+		return ""
+	}
+	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		return ""
+	}
+	var claims struct{ Sub string }
+	_ = json.Unmarshal(payload, &claims) // nobody, if it is no token
+	return claims.Sub
 }
 
 // narrow adds the Shoot's selector to a list or watch.

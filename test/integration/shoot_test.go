@@ -15,16 +15,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
-	"github.com/gardener/gardener/pkg/client/kubernetes"
 	"github.com/gardener/gardener/pkg/extensions"
 
+	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/access"
 	configv1alpha1 "github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/apis/config/v1alpha1"
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/test/bench"
 )
@@ -44,6 +43,8 @@ type theShoot struct {
 	// providerConfig of the extension.
 	providerConfig string
 	requestTimeout time.Duration
+	// noFallback turns the fallback to Gardener's kubeconfig off.
+	noFallback bool
 
 	before     bench.Snapshot
 	askedAt    time.Time // when gardenlet called last
@@ -65,10 +66,16 @@ func guardConfig(fields string) string {
 // quick is the stabilization time of most stories.
 const quick = `,"stabilization":"1s"`
 
+// tokenPatience is how long calls wait for a token.
+const tokenPatience = 3 * time.Second
+
 // withRequestTimeout sets the time-out of the controller's requests to the Shoot; in most stories it is 1 s.
 func withRequestTimeout(timeout time.Duration) option {
 	return func(s *theShoot) { s.requestTimeout = timeout }
 }
+
+// withoutFallback lets lifecycle calls not use Gardener's own kubeconfig.
+func withoutFallback(s *theShoot) { s.noFallback = true }
 
 var stories atomic.Int32
 
@@ -107,9 +114,10 @@ func newShootWithoutExtension(t *testing.T, options ...option) *theShoot {
 }
 
 func (s *theShoot) makeGate() {
-	config := servers.Shoot.ConfigFor("system:serviceaccount:kube-system:gardener-internal", "system:masters")
 	var err error
-	s.gate, err = newGate(config, shootLabel+"="+s.name)
+	s.gate, err = newGate(&rest.Config{
+		Host: servers.Shoot.Host(), TLSClientConfig: rest.TLSClientConfig{CAData: servers.Shoot.CABundle()},
+	}, shootLabel+"="+s.name)
 	s.Expect(err).NotTo(HaveOccurred())
 	s.t.Cleanup(s.gate.close)
 }
@@ -151,7 +159,9 @@ func (s *theShoot) makeSeed() {
 		},
 	}
 	s.Expect(s.seed().Create(s.ctx, deployment)).To(Succeed())
-	s.Expect(s.seed().Create(s.ctx, s.kubeconfig())).To(Succeed())
+	s.gardenersAccess()
+	s.Expect(access.Ensure(s.ctx, s.seed(), s.name)).To(Succeed()) // as an earlier call has done
+	s.tokens(v1beta1constants.SecretNameGardenerInternal, access.SecretName)
 	s.info = &gardencorev1beta1.Shoot{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "garden-it", Name: "it", Generation: 1},
 		Spec:       gardencorev1beta1.ShootSpec{Hibernation: &gardencorev1beta1.Hibernation{Enabled: new(false)}},
@@ -160,20 +170,6 @@ func (s *theShoot) makeSeed() {
 	s.sync(func(*gardencorev1beta1.Shoot) {})
 	ctx := context.WithoutCancel(s.ctx)
 	s.t.Cleanup(func() { s.leaveSeed(ctx) })
-}
-
-func (s *theShoot) kubeconfig() *corev1.Secret {
-	content, err := clientcmd.Write(clientcmdapi.Config{
-		Clusters:       map[string]*clientcmdapi.Cluster{"it": {Server: s.gate.server.URL, CertificateAuthorityData: s.gate.certificate()}},
-		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"it": {Token: "token"}},
-		Contexts:       map[string]*clientcmdapi.Context{"it": {Cluster: "it", AuthInfo: "it"}},
-		CurrentContext: "it",
-	})
-	s.Expect(err).NotTo(HaveOccurred())
-	return &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.name, Name: v1beta1constants.SecretNameGardenerInternal},
-		Data:       map[string][]byte{kubernetes.KubeConfig: content},
-	}
 }
 
 // sync changes the Shoot and brings the Cluster up to date, as gardenlet does before a flow and after its success.
@@ -301,9 +297,11 @@ func rawOf(providerConfig string) *runtime.RawExtension {
 	return &runtime.RawExtension{Raw: []byte(providerConfig)}
 }
 
-func controllerConfig(requestTimeout time.Duration) *configv1alpha1.ControllerConfiguration {
+func (s *theShoot) controllerConfig() *configv1alpha1.ControllerConfiguration {
 	config := &configv1alpha1.ControllerConfiguration{}
 	configv1alpha1.SetObjectDefaults_ControllerConfiguration(config)
-	config.ShootClient.Timeout = &metav1.Duration{Duration: requestTimeout}
+	config.ShootClient.Timeout = &metav1.Duration{Duration: s.requestTimeout}
+	config.ShootClient.TokenPatience = &metav1.Duration{Duration: tokenPatience}
+	*config.ShootClient.AdminFallback = !s.noFallback
 	return config
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/gardener/gardener/extensions/pkg/controller/heartbeat"
 	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
 	gardenerhealthz "github.com/gardener/gardener/pkg/healthz"
 	"github.com/spf13/cobra"
 	appsv1 "k8s.io/api/apps/v1"
@@ -111,7 +112,9 @@ func ManagerOptions(options manager.Options) (manager.Options, error) {
 			Field: fields.OneTermEqualSelector("metadata.name", v1beta1constants.DeploymentNameKubeAPIServer),
 		},
 	}
-	options.Client.Cache = &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &coordinationv1.Lease{}}}
+	options.Client.Cache = &client.CacheOptions{DisableFor: []client.Object{
+		&corev1.Secret{}, &resourcesv1alpha1.ManagedResource{}, &coordinationv1.Lease{}, // got by name, and some of them only
+	}}
 	return options, nil
 }
 
@@ -148,6 +151,7 @@ func (c Controllers) AddToManager(ctx context.Context, mgr manager.Manager) erro
 		Garden: constraints,
 		Events: mgr.GetEventRecorder(Name), Clock: c.Clock,
 		SyncPeriod: c.Config.Care.SyncPeriod.Duration, Loop: loop.Continue,
+		TokenPatience: c.Config.ShootClient.TokenPatience.Duration, AdminFallback: *c.Config.ShootClient.AdminFallback,
 		Shoots: shoot.NewConnections(mgr.GetClient(), loop.Notify, shoot.Options{
 			Timeout: c.Config.ShootClient.Timeout.Duration, QPS: *c.Config.ShootClient.QPS, Burst: int(*c.Config.ShootClient.Burst),
 			UserAgent: agent, Log: mgr.GetLogger().WithName("shoot"),

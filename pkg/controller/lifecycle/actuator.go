@@ -6,6 +6,7 @@ package lifecycle
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/access"
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/guard"
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/phase"
 )
@@ -22,7 +24,7 @@ import (
 // 35 s (gardener: pkg/extensions/customresources.go).
 const callTimeout = 18 * time.Second
 
-// actuator runs the pass for gardenlet.
+// actuator runs the pass for gardenlet, and sees to the extension's access to the Shoot.
 type actuator struct {
 	guard *guard.Guard
 }
@@ -43,28 +45,39 @@ func (a *actuator) Restore(ctx context.Context, log logr.Logger, ex *extensionsv
 	return a.Reconcile(ctx, log, ex)
 }
 
-// Delete has nothing to do: it is only reached once everything on record was given back, or may be left (see reconciler).
-func (a *actuator) Delete(context.Context, logr.Logger, *extensionsv1alpha1.Extension) error {
-	return nil
+// Delete ends the access to the Shoot: it is only reached once everything on record was given back, or may be left (see
+// reconciler). It does not wait: gardener-resource-manager need not run, and gardenlet awaits it when it deletes the Shoot.
+func (a *actuator) Delete(ctx context.Context, _ logr.Logger, ex *extensionsv1alpha1.Extension) error {
+	return access.Remove(ctx, a.guard.Seed, ex.Namespace)
 }
 
-// ForceDelete has nothing to do: the control plane goes, and with it the webhook configurations.
-func (a *actuator) ForceDelete(context.Context, logr.Logger, *extensionsv1alpha1.Extension) error {
-	return nil
+// ForceDelete is a Delete. What gardener-resource-manager cannot finish, gardenlet does later in its flow.
+func (a *actuator) ForceDelete(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
+	return a.Delete(ctx, log, ex)
 }
 
-// Migrate has nothing to do: the record travels in status.state, and the Shoot must not be written to.
-func (a *actuator) Migrate(context.Context, logr.Logger, *extensionsv1alpha1.Extension) error {
-	return nil
+// Migrate leaves the rights in the Shoot to the next seed. The record travels in status.state, and the Shoot must not be written
+// to.
+func (a *actuator) Migrate(ctx context.Context, _ logr.Logger, ex *extensionsv1alpha1.Extension) error {
+	return access.Leave(ctx, a.guard.Seed, ex.Namespace)
 }
 
 // pass runs a pass, as gardenlet's call or on our own account. Its errors are retryable: none carries an error code.
 func (a *actuator) pass(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension, call bool) (guard.Outcome, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
+	var accessErr error
+	if call {
+		accessErr = access.Ensure(ctx, a.guard.Seed, ex.Namespace)
+	}
 	out, err := a.guard.Pass(ctx, log, client.ObjectKeyFromObject(ex), call)
 	if err == nil && out.HoldBack != nil {
 		err = out.HoldBack
 	}
-	return out, err
+	if accessErr != nil && (out.InTransition || out.Phase == phase.Asleep) {
+		// No sleep and no wake-up is held up: the access as it is may do, or Gardener's own kubeconfig does.
+		log.Error(accessErr, "Failed to see to the access to the Shoot")
+		return out, err
+	}
+	return out, errors.Join(err, accessErr)
 }
