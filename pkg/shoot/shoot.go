@@ -104,6 +104,7 @@ type Connection struct {
 	config  *rest.Config
 	http    *http.Client
 	dialer  *connrotation.Dialer
+	closed  atomic.Bool
 	skew    atomic.Int64
 	log     logr.Logger
 	notify  func(string)
@@ -176,7 +177,7 @@ func (c *Connections) connect(namespace string, secret *corev1.Secret) (*Connect
 	conn.renewal, _ = time.Parse(time.RFC3339, secret.Annotations[resourcesv1alpha1.ServiceAccountTokenRenewTimestamp])
 	config.Timeout, config.QPS, config.Burst = c.options.Timeout, c.options.QPS, c.options.Burst
 	config.UserAgent = c.options.UserAgent
-	config.Dial = conn.dialer.DialContext
+	config.Dial = conn.dial
 	config.Wrap(conn.measureSkew)
 	if conn.http, err = rest.HTTPClientFor(config); err != nil {
 		return nil, fmt.Errorf("failed to make an HTTP client for the Shoot: %w", err)
@@ -226,7 +227,20 @@ func untrusted(err error) bool {
 	return errors.As(err, &unknownCA) || errors.As(err, &hostname) || errors.As(err, &invalid)
 }
 
+// errClosed is what a request gets that comes after the end of its connection.
+var errClosed = errors.New("the connection to the Shoot is closed")
+
+// dial does not outlive the connection: a request that gave up leaves its dial behind, which may succeed later.
+func (c *Connection) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	dialed, err := c.dialer.DialContext(ctx, network, address)
+	if err == nil && c.closed.Load() {
+		return nil, errors.Join(errClosed, dialed.Close())
+	}
+	return dialed, err
+}
+
 func (c *Connection) close() {
+	c.closed.Store(true)
 	c.StopWatching()
 	c.http.CloseIdleConnections()
 	c.dialer.CloseAll()

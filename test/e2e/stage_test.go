@@ -32,6 +32,9 @@ func init() { logf.SetLogger(logr.Discard()) } // Gardener's flows would complai
 // shortStabilization keeps the in-house stories short; what it does is tested elsewhere.
 const shortStabilization = `{"apiVersion":"hibernation-guard.extensions.gardener.cloud/v1alpha1","kind":"GuardConfig","stabilization":"5s"}`
 
+// careOften is what the controller runs with: stories would wait 5 minutes for the care pass.
+const careOften = `{"apiVersion":"config.hibernation-guard.extensions.gardener.cloud/v1alpha1","kind":"ControllerConfiguration","care":{"syncPeriod":"15s"}}`
+
 // stage is an awake Shoot with the extension, on which stories are played one after the other.
 type stage struct {
 	*WithT
@@ -67,7 +70,7 @@ func newStage(t *testing.T, o bench.Options, providerConfig string) *stage {
 	}
 	s.gardenlet = bench.NewGardenlet(s.bench, options)
 	t.Cleanup(s.gardenlet.Close)
-	s.controller, err = s.bench.StartController(ctx, bench.ControllerOptions{})
+	s.controller, err = s.bench.StartController(ctx, bench.ControllerOptions{Config: careOften})
 	s.Expect(err).NotTo(HaveOccurred())
 	s.Expect(s.gardenlet.Reconcile(ctx)).To(Succeed())
 	t.Logf("stage ready after %s", since(begin))
