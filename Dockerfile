@@ -11,8 +11,14 @@ ARG TARGETOS TARGETARCH
 RUN GOOS=$TARGETOS GOARCH=$TARGETARCH make build \
     GIT_COMMIT=$GIT_COMMIT GIT_TREE_STATE=$GIT_TREE_STATE BUILD_DATE=$BUILD_DATE
 
-FROM gcr.io/distroless/static-debian12:nonroot AS gardener-extension-shoot-hibernation-guard
-COPY --from=build /src/bin/gardener-extension-shoot-hibernation-guard /
+FROM gcr.io/distroless/static-debian12:nonroot AS base
 # The uid of nonroot, as a number: runAsNonRoot cannot judge a name.
 USER 65532:65532
+
+FROM base AS gardener-extension-shoot-hibernation-guard-admission
+COPY --from=build /src/bin/gardener-extension-shoot-hibernation-guard-admission /
+ENTRYPOINT ["/gardener-extension-shoot-hibernation-guard-admission"]
+
+FROM base AS gardener-extension-shoot-hibernation-guard
+COPY --from=build /src/bin/gardener-extension-shoot-hibernation-guard /
 ENTRYPOINT ["/gardener-extension-shoot-hibernation-guard"]

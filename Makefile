@@ -56,10 +56,11 @@ build: ## Builds the project's own commands into bin/.
 tools: ## Builds etcd, Kubernetes, Kyverno and Gardener's parts from their Go modules into bin/, what is missing or outdated.
 	@hack/build-tools.sh
 
-.PHONY: docker-image
-docker-image: ## Builds the container image IMAGE with DOCKER (docker unless told otherwise).
-	$(DOCKER) build --build-arg GIT_COMMIT=$(GIT_COMMIT) --build-arg GIT_TREE_STATE=$(GIT_TREE_STATE) --build-arg BUILD_DATE=$(BUILD_DATE) \
-		--tag $(IMAGE):$(VERSION) .
+.PHONY: docker-images
+docker-images: ## Builds the container images IMAGE and IMAGE-admission with DOCKER (docker unless told otherwise).
+	for target in $(NAME) $(NAME)-admission; do \
+		$(DOCKER) build --build-arg GIT_COMMIT=$(GIT_COMMIT) --build-arg GIT_TREE_STATE=$(GIT_TREE_STATE) --build-arg BUILD_DATE=$(BUILD_DATE) \
+			--target $$target --tag $(IMAGE)$${target#$(NAME)}:$(VERSION) . || exit 1; done
 
 ##### Check and generate
 

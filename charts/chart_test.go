@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/charts"
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/access"
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/apis/codec"
 	charttest "github.com/gardener-community/gardener-extension-shoot-hibernation-guard/test/charts"
@@ -174,12 +175,14 @@ func TestSchemaNamesWrongValues(t *testing.T) {
 
 func TestVersions(t *testing.T) {
 	g := NewWithT(t)
-	data, err := os.ReadFile("gardener-extension-shoot-hibernation-guard/Chart.yaml")
-	g.Expect(err).NotTo(HaveOccurred())
-	var chart struct{ Version, AppVersion string }
-	g.Expect(yaml.Unmarshal(data, &chart)).To(Succeed())
-	g.Expect(chart.AppVersion).To(Equal(repositoryVersion(t)))
-	g.Expect("v" + chart.Version).To(Equal(repositoryVersion(t)))
+	for _, directory := range []string{charts.Extension, charts.AdmissionRuntime, charts.AdmissionApplication} {
+		data, err := os.ReadFile(path.Join(directory, "Chart.yaml"))
+		g.Expect(err).NotTo(HaveOccurred())
+		var chart struct{ Version, AppVersion string }
+		g.Expect(yaml.Unmarshal(data, &chart)).To(Succeed())
+		g.Expect(chart.AppVersion).To(Equal(repositoryVersion(t)), directory)
+		g.Expect("v"+chart.Version).To(Equal(repositoryVersion(t)), directory)
+	}
 }
 
 func repositoryVersion(t *testing.T) string {

@@ -15,12 +15,18 @@ import (
 	"strings"
 )
 
-// Extension is the directory of the chart that gardenlet installs on seeds.
-const Extension = "gardener-extension-shoot-hibernation-guard"
+const (
+	// Extension is the directory of the chart that gardenlet installs on seeds.
+	Extension = "gardener-extension-shoot-hibernation-guard"
+	// AdmissionRuntime is that of the admission component in the runtime cluster of the garden.
+	AdmissionRuntime = "gardener-extension-shoot-hibernation-guard-admission/charts/runtime"
+	// AdmissionApplication is that of its rights in the (virtual) garden cluster.
+	AdmissionApplication = "gardener-extension-shoot-hibernation-guard-admission/charts/application"
+)
 
 // Files are the charts, each in its directory.
 //
-//go:embed all:gardener-extension-shoot-hibernation-guard
+//go:embed all:gardener-extension-shoot-hibernation-guard all:gardener-extension-shoot-hibernation-guard-admission
 var Files embed.FS
 
 // Archive is the chart in a directory of Files as Gardener and helm take it: a gzip-compressed tar file. The same files give

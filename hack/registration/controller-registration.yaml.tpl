@@ -1,7 +1,7 @@
 # Written by `make generate-registration` from hack/registration and the chart.
 #
 # What an operator applies to the garden cluster to offer the extension on a landscape. Every seed with a Shoot that uses
-# it then gets the controller. Before that: build and push an image (`make docker-image`), and name it under values.
+# it then gets the controller. Before that: build and push an image (`make docker-images`), and name it under values.
 # A landscape that gardener-operator manages takes extension.yaml instead.
 ---
 apiVersion: core.gardener.cloud/v1

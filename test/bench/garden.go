@@ -177,6 +177,9 @@ func (g *Garden) served(ctx context.Context) error {
 		g.Client().List(ctx, &securityv1alpha1.CredentialsBindingList{}))
 }
 
+// Port reserves a loopback port until Close.
+func (g *Garden) Port() (int, error) { return g.ports.take() }
+
 // Close ends all processes and removes the files. It may be called more than once.
 func (g *Garden) Close() error {
 	if g == nil {

@@ -62,6 +62,25 @@ var Extension = Chart{
 	},
 }
 
+// AdmissionRuntime and AdmissionApplication are the two charts of the admission component, as gardener-operator installs them:
+// pkg/operator/controller/extension/extension/admission/admission.go of Gardener.
+var (
+	AdmissionRuntime = Chart{
+		Directory: charts.AdmissionRuntime, Release: "extension-shoot-hibernation-guard", Namespace: "garden",
+		Given: Values{"gardener": Values{
+			"runtimeCluster": Values{"priorityClassName": "gardener-garden-system-400"},
+			"virtualCluster": Values{"enabled": true, "namespace": "extension-extension-shoot-hibernation-guard"},
+		}},
+		Other: Values{
+			"image.pullPolicy": "Always", "logLevel": "debug", "logFormat": "text", "vpa.updateMode": "Recreate", "metrics.port": 9090,
+			"resources.requests.cpu": "70m", "resources.requests.memory": "200Mi", "vpa.minAllowed.memory": "100Mi",
+		},
+	}
+	AdmissionApplication = Chart{
+		Directory: charts.AdmissionApplication, Release: "extension-shoot-hibernation-guard", Namespace: "extension-extension-shoot-hibernation-guard",
+	}
+)
+
 // InjectsGardenKubeconfig is the chart as gardenlet installs it when the ControllerDeployment has injectGardenKubeconfig.
 func (c Chart) InjectsGardenKubeconfig() Chart {
 	garden := Values{"garden": Values{"genericKubeconfigSecretName": "generic-garden-kubeconfig-0123"}}

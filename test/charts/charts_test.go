@@ -63,6 +63,22 @@ func TestExtensionOnASeed(t *testing.T) {
 	})
 }
 
+func TestAdmissionInTheGarden(t *testing.T) {
+	s := startServer(t)
+	s.namespace(charttest.AdmissionRuntime.Namespace, map[string]string{"pod-security.kubernetes.io/enforce": "restricted", "pod-security.kubernetes.io/warn": "restricted"})
+	s.priorityClass("gardener-garden-system-400")
+	s.accepts(charttest.AdmissionRuntime, nil)
+	s.accepts(charttest.AdmissionApplication, nil)
+	for path, variant := range charttest.AdmissionRuntime.Variants(t) {
+		t.Log(path)
+		s.on(t).admits(charttest.AdmissionRuntime.Render(t, variant))
+	}
+	objects := charttest.AdmissionRuntime.Render(t, nil)
+	NewWithT(t).Expect(gardenerutils.InjectGenericGardenKubeconfig(charttest.One[*appsv1.Deployment](t, objects),
+		"generic-token-kubeconfig-0123", "shoot-access-extension-admission", gardenerutils.VolumeMountPathGenericKubeconfig)).To(Succeed())
+	s.on(t).admits(objects)
+}
+
 // accepts creates the objects of a chart, and then once more as a change of nothing.
 func (s *server) accepts(chart charttest.Chart, values charttest.Values) {
 	s.t.Helper()

@@ -14,6 +14,9 @@ import (
 	guardvalidation "github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/apis/guard/validation"
 )
 
+// configDurations are the fields of a GuardConfig that hold a duration.
+var configDurations = []string{"stabilization", "wakingUp.deadline", "goingDown.deadline"}
+
 // DecodeConfig decodes the providerConfig of the extension, applies the defaults and validates the result. Nil and empty
 // mean all defaults. Unknown fields, a wrong kind and wrong values are errors that name the field.
 func DecodeConfig(raw *runtime.RawExtension) (*guardv1alpha1.GuardConfig, error) {
@@ -21,8 +24,7 @@ func DecodeConfig(raw *runtime.RawExtension) (*guardv1alpha1.GuardConfig, error)
 	if err != nil {
 		return nil, err
 	}
-	object, err := decodeStrict(data, guardv1alpha1.SchemeGroupVersion.WithKind("GuardConfig"),
-		"stabilization", "wakingUp.deadline", "goingDown.deadline")
+	object, err := decodeStrict(data, guardv1alpha1.SchemeGroupVersion.WithKind("GuardConfig"), configDurations...)
 	if err != nil {
 		return nil, err
 	}

@@ -61,7 +61,7 @@ func decodeStrict(data []byte, kind schema.GroupVersionKind, durations ...string
 		return nil, fmt.Errorf("failed to decode %s: set apiVersion to %q and kind to %q (found %v and %v)",
 			kind.Kind, want.APIVersion, want.Kind, quoted(fields["apiVersion"]), quoted(fields["kind"]))
 	}
-	if errs := checkDurations(fields, durations); len(errs) > 0 {
+	if errs := checkDurations(fields, nil, durations); len(errs) > 0 {
 		return nil, fmt.Errorf("failed to decode %s: %w", kind.Kind, errs.ToAggregate())
 	}
 	object, _, err := strictDecoder.Decode(data, nil, nil)
@@ -79,7 +79,8 @@ func quoted(value any) string {
 	return fmt.Sprintf("%q", fmt.Sprint(value))
 }
 
-func checkDurations(fields map[string]any, durations []string) field.ErrorList {
+// checkDurations names the durations that cannot be parsed and takes them out of fields. at is where fields stand.
+func checkDurations(fields map[string]any, at *field.Path, durations []string) field.ErrorList {
 	var errs field.ErrorList
 	for _, duration := range durations {
 		path := strings.Split(duration, ".")
@@ -89,7 +90,8 @@ func checkDurations(fields map[string]any, durations []string) field.ErrorList {
 			continue
 		}
 		if _, err := time.ParseDuration(value); err != nil {
-			errs = append(errs, field.Invalid(field.NewPath(path[0], path[1:]...), value, `write a number and a unit, for example "90s", "10m" or "1h30m"`))
+			unstructured.RemoveNestedField(fields, path...)
+			errs = append(errs, field.Invalid(at.Child(path[0], path[1:]...), value, `write a number and a unit, for example "90s", "10m" or "1h30m"`))
 		}
 	}
 	return errs
