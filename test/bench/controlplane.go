@@ -41,6 +41,8 @@ type ControlPlane struct {
 	scheme *runtime.Scheme
 	egress *egress // nil: the API server dials directly
 	audit  *Audit
+	// noStreamingLists is the option of Bench.
+	noStreamingLists bool
 
 	etcdPort, apiPort, controllerManagerPort, schedulerPort int
 
@@ -51,6 +53,8 @@ type ControlPlane struct {
 	next *pki // applied at the next start of the API server
 	// rotations are when that was done.
 	rotations []time.Time
+	// ready says since when the API server was ready, and when it was started again.
+	ready []turn
 	// client belongs to pki and is made when it is first asked for.
 	client client.Client
 
@@ -163,11 +167,17 @@ func (c *ControlPlane) RotateCertificates(context.Context) error {
 	return nil
 }
 
-// rotated are the times at which new certificates and keys were applied.
-func (c *ControlPlane) rotated() []time.Time {
+// life are the times at which new certificates and keys were applied, and when the API server was ready.
+func (c *ControlPlane) life() (rotations []time.Time, ready []turn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.Clone(c.rotations)
+	return slices.Clone(c.rotations), slices.Clone(c.ready)
+}
+
+func (c *ControlPlane) isReady(ready bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ready = append(c.ready, turn{time.Now(), ready})
 }
 
 func (c *ControlPlane) keys() *pki {
