@@ -50,6 +50,8 @@ type Options struct {
 	// whose end its kubelet could not tell yet. Default: 20 s, enough for a second try after one that a dead webhook held
 	// for its 10 s; clouds take longer.
 	VMDeletion time.Duration
+	// NoStreamingLists turns off what API servers before Kubernetes 1.34 do not have: lists through a watch.
+	NoStreamingLists bool
 	// Kyverno installs Kyverno at start.
 	Kyverno bool
 	// KyvernoAll runs Kyverno's background, cleanup and reports controllers too; without it their pods stay Pending.
@@ -174,6 +176,7 @@ func (b *Bench) makeParts(o Options) error {
 	if b.Shoot, err = newControlPlane("shoot", filepath.Join(b.Dir, "shoot"), b.Log, kubernetes.ShootScheme, &b.ports, way); err != nil {
 		return err
 	}
+	b.Seed.noStreamingLists, b.Shoot.noStreamingLists = o.NoStreamingLists, o.NoStreamingLists
 	if b.resourceManager, err = newResourceManager(b); err != nil {
 		return err
 	}

@@ -102,6 +102,9 @@ func (c *ControlPlane) StartAPIServer(ctx context.Context) error {
 		"--audit-log-mode=blocking", "--audit-log-maxsize=4096",
 		"--shutdown-watch-termination-grace-period=1s",
 	}
+	if c.noStreamingLists {
+		p.args = append(p.args, "--feature-gates=WatchList=false")
+	}
 	if c.egress == nil {
 		// No kube-controller-manager makes ServiceAccounts here.
 		p.args = append(p.args, "--disable-admission-plugins=ServiceAccount")
@@ -115,7 +118,12 @@ func (c *ControlPlane) StartAPIServer(ctx context.Context) error {
 	} else {
 		p.args = append(p.args, "--enable-aggregator-routing=true")
 	}
-	return c.start(ctx, p)
+	c.isReady(false)
+	if err := c.start(ctx, p); err != nil {
+		return err
+	}
+	c.isReady(true)
+	return nil
 }
 
 // StopAPIServer ends the API server: SIGTERM, and SIGKILL if it does not end within 30 s. It takes 1 to 2 s, and up to

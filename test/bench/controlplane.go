@@ -40,9 +40,11 @@ type ControlPlane struct {
 	log    logr.Logger
 	scheme *runtime.Scheme
 	egress *egress // nil: the API server dials directly
+	audit  *Audit
 	// aggregates lets the API server hand requests over to extension API servers.
 	aggregates bool
-	audit      *Audit
+	// noStreamingLists is the option of Bench.
+	noStreamingLists bool
 
 	etcdPort, apiPort, controllerManagerPort, schedulerPort int
 
@@ -53,6 +55,8 @@ type ControlPlane struct {
 	next *pki // applied at the next start of the API server
 	// rotations are when that was done.
 	rotations []time.Time
+	// ready says since when the API server was ready, and when it was started again.
+	ready []turn
 	// client belongs to pki and is made when it is first asked for.
 	client client.Client
 
@@ -165,11 +169,17 @@ func (c *ControlPlane) RotateCertificates(context.Context) error {
 	return nil
 }
 
-// rotated are the times at which new certificates and keys were applied.
-func (c *ControlPlane) rotated() []time.Time {
+// life are the times at which new certificates and keys were applied, and when the API server was ready.
+func (c *ControlPlane) life() (rotations []time.Time, ready []turn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.Clone(c.rotations)
+	return slices.Clone(c.rotations), slices.Clone(c.ready)
+}
+
+func (c *ControlPlane) isReady(ready bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ready = append(c.ready, turn{time.Now(), ready})
 }
 
 func (c *ControlPlane) keys() *pki {

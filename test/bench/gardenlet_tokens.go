@@ -18,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/client-go/util/keyutil"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -46,13 +47,9 @@ func (g *Gardenlet) ExpireTokens(ctx context.Context) error {
 
 // ExpireToken is ExpireTokens for one Secret.
 func (b *Bench) ExpireToken(ctx context.Context, name client.ObjectKey) error {
-	secret := &corev1.Secret{}
-	if err := b.Seed.Client().Get(ctx, name, secret); err != nil {
-		return fmt.Errorf("failed to get secret %s: %w", name, err)
-	}
-	config, err := clientcmd.Load(secret.Data[kubernetes.KubeConfig])
+	secret, config, err := b.kubeconfig(ctx, name)
 	if err != nil {
-		return fmt.Errorf("failed to decode kubeconfig %s: %w", name, err)
+		return err
 	}
 	for _, auth := range config.AuthInfos {
 		if auth.Token, err = expired(auth.Token, b.Shoot.keys().serviceTokens, 12*time.Hour, time.Now().Add(-time.Hour)); err != nil {
@@ -70,25 +67,63 @@ func (b *Bench) ExpireToken(ctx context.Context, name client.ObjectKey) error {
 	return nil
 }
 
+// TokenEnd is when the token in a Secret expires, or has.
+func (b *Bench) TokenEnd(ctx context.Context, name client.ObjectKey) (time.Time, error) {
+	_, config, err := b.kubeconfig(ctx, name)
+	if err != nil {
+		return time.Time{}, err
+	}
+	for _, auth := range config.AuthInfos {
+		_, claims, err := decodeToken(auth.Token)
+		if err != nil {
+			return time.Time{}, fmt.Errorf("failed to read token of %s: %w", name, err)
+		}
+		if end, ok := claims["exp"].(float64); ok {
+			return time.Unix(int64(end), 0), nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("failed to find the end of a token in %s", name)
+}
+
+func (b *Bench) kubeconfig(ctx context.Context, name client.ObjectKey) (*corev1.Secret, *clientcmdapi.Config, error) {
+	secret := &corev1.Secret{}
+	if err := b.Seed.Client().Get(ctx, name, secret); err != nil {
+		return nil, nil, fmt.Errorf("failed to get secret %s: %w", name, err)
+	}
+	config, err := clientcmd.Load(secret.Data[kubernetes.KubeConfig])
+	if err != nil {
+		return nil, nil, fmt.Errorf("failed to decode kubeconfig %s: %w", name, err)
+	}
+	return secret, config, nil
+}
+
+// decodeToken returns the header of a JSON Web Token, encoded, and its claims.
+func decodeToken(token string) (header string, claims map[string]any, err error) {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return "", nil, errors.New("it is no JSON Web Token")
+	}
+	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err == nil {
+		err = json.Unmarshal(payload, &claims)
+	}
+	if err != nil {
+		return "", nil, fmt.Errorf("failed to decode it: %w", err)
+	}
+	return parts[0], claims, nil
+}
+
 // expired is the token as it would be had it been issued so long before its end. The API server issues none that is over. key
 // signed the token, which was made with ECDSA on the curve P-256.
 func expired(token string, key []byte, validity time.Duration, end time.Time) (string, error) {
-	parts := strings.Split(token, ".")
-	if len(parts) != 3 {
-		return "", errors.New("it is no JSON Web Token")
-	}
-	encoding := base64.RawURLEncoding
-	payload, err := encoding.DecodeString(parts[1])
+	header, claims, err := decodeToken(token)
 	if err != nil {
-		return "", fmt.Errorf("failed to decode it: %w", err)
-	}
-	claims := map[string]any{}
-	if err := json.Unmarshal(payload, &claims); err != nil {
-		return "", fmt.Errorf("failed to decode it: %w", err)
+		return "", err
 	}
 	begin := end.Add(-validity).Unix()
 	claims["iat"], claims["nbf"], claims["exp"] = begin, begin, end.Unix()
-	if payload, err = json.Marshal(claims); err != nil {
+	payload, err := json.Marshal(claims)
+	if err != nil {
 		return "", fmt.Errorf("failed to encode it: %w", err)
 	}
 	parsed, err := keyutil.ParsePrivateKeyPEM(key)
@@ -99,7 +134,8 @@ func expired(token string, key []byte, validity time.Duration, end time.Time) (s
 	if !ok {
 		return "", fmt.Errorf("the key is a %T", parsed)
 	}
-	signed := parts[0] + "." + encoding.EncodeToString(payload)
+	encoding := base64.RawURLEncoding
+	signed := header + "." + encoding.EncodeToString(payload)
 	digest := sha256.Sum256([]byte(signed))
 	r, s, err := ecdsa.Sign(rand.Reader, private, digest[:])
 	if err != nil {

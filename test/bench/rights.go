@@ -72,7 +72,8 @@ func (b *Bench) Uses() ([]Use, error) {
 	if err != nil {
 		return nil, err
 	}
-	story := newStory(seed, shoot, b.Shoot.rotated())
+	story := newStory(seed, shoot)
+	story.add(b.Shoot.life())
 	uses := map[Use]Use{}
 	for i := range seed {
 		if e := &seed[i]; e.User.Username == ControllerUser && counts(e) {
@@ -98,7 +99,10 @@ func (b *Bench) Uses() ([]Use, error) {
 
 // counts says whether an event stands for a request: its end, or the beginning of one that lasts.
 func counts(e *auditv1.Event) bool {
-	return e.Stage == auditv1.StageResponseComplete || e.Verb == "watch" && e.Stage == auditv1.StageResponseStarted
+	if e.Verb == "watch" && codeOf(e) < 400 {
+		return e.Stage == auditv1.StageResponseStarted
+	}
+	return e.Stage == auditv1.StageResponseComplete
 }
 
 func useOf(cluster string, e *auditv1.Event) Use {

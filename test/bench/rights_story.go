@@ -44,21 +44,25 @@ func holdsAt(turns []turn, at time.Time) bool {
 	return holds
 }
 
+// heldFor says whether something has held long enough to be known.
+func heldFor(turns []turn, at time.Time) bool {
+	return holdsAt(turns, at) && holdsAt(turns, at.Add(-lag))
+}
+
 // story says when what the product's access depends on held, as the audit logs of both clusters tell it.
 type story struct {
 	// good: the token in the product's Secret is no expired one, nor one of an older key.
 	good []turn
 	// granted: the product has its rights in the Shoot.
 	granted []turn
+	// ready: the Shoot's API server has come to know tokens and rights since its start.
+	ready []turn
 	// calls: a lifecycle call of a transition runs, by Shoot.
 	calls map[string][]turn
 }
 
-func newStory(seed, shoot []auditv1.Event, rotated []time.Time) *story {
+func newStory(seed, shoot []auditv1.Event) *story {
 	s := &story{calls: map[string][]turn{}}
-	for _, at := range rotated {
-		s.good = append(s.good, turn{at, false})
-	}
 	shoots := map[string]*shootNow{}
 	for i := range seed {
 		e := &seed[i]
@@ -83,10 +87,22 @@ func newStory(seed, shoot []auditv1.Event, rotated []time.Time) *story {
 		}
 		s.granted = append(s.granted, turn{e.StageTimestamp.Time, e.Verb != "delete"})
 	}
-	for _, turns := range [][]turn{s.good, s.granted} {
-		slices.SortStableFunc(turns, func(a, b turn) int { return a.at.Compare(b.at) })
-	}
+	sortTurns(s.good)
+	sortTurns(s.granted)
 	return s
+}
+
+// add adds when new keys were applied, and when the Shoot's API server was ready.
+func (s *story) add(rotations []time.Time, ready []turn) {
+	for _, at := range rotations {
+		s.good = append(s.good, turn{at, false})
+	}
+	sortTurns(s.good)
+	s.ready = ready
+}
+
+func sortTurns(turns []turn) {
+	slices.SortStableFunc(turns, func(a, b turn) int { return a.at.Compare(b.at) })
 }
 
 // shootNow is what the seed says of a Shoot.
@@ -140,9 +156,11 @@ func (s *story) excuse(u Use, at time.Time) string {
 				return "the lifecycle call of a transition"
 			}
 		}
-	case u.Refused == 401 && !(holdsAt(s.good, at) && holdsAt(s.good, at.Add(-lag))):
+	case u.Refused != 0 && !heldFor(s.ready, at):
+		return "while the API server started"
+	case u.Refused == 401 && !heldFor(s.good, at):
 		return "before the renewal of the token"
-	case u.Refused == 403 && !(holdsAt(s.granted, at) && holdsAt(s.granted, at.Add(-lag))):
+	case u.Refused == 403 && !heldFor(s.granted, at):
 		return "before the rights came into the Shoot"
 	}
 	return ""

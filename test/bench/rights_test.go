@@ -55,7 +55,8 @@ func TestUsesAreExcusedOnlyWhereTheyWereToBeExpected(t *testing.T) {
 			cluster(20, true, false), extension(21, "Processing"), extension(24, "Succeeded"),
 			token(12, ResourceManagerUser), token(30, AdminUser), token(40, ResourceManagerUser),
 		},
-		[]auditv1.Event{right(13, "create"), right(50, "delete"), right(60, "create")}, []time.Time{after(70)})
+		[]auditv1.Event{right(13, "create"), right(50, "delete"), right(60, "create")})
+	s.add([]time.Time{after(70)}, []turn{{after(0), false}, {after(1), true}, {after(80), false}, {after(82), true}})
 
 	for name, test := range map[string]struct {
 		use     Use
@@ -72,6 +73,7 @@ func TestUsesAreExcusedOnlyWhereTheyWereToBeExpected(t *testing.T) {
 		"401 just after the renewal":                    {Use{Refused: 401}, 41, true},
 		"401 after the renewal":                         {Use{Refused: 401}, 45, false},
 		"401 after the keys were rotated":               {Use{Refused: 401}, 75, true},
+		"403 while the API server starts":               {Use{Refused: 403}, 81, true},
 		"403 before the rights came":                    {Use{Refused: 403}, 12, true},
 		"403 with all rights":                           {Use{Refused: 403}, 20, false},
 		"403 while somebody had removed them":           {Use{Refused: 403}, 55, true},

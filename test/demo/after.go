@@ -70,6 +70,9 @@ func (s *stage) account(ctx context.Context, with *WithGuard) error {
 	with.WritesPerConfiguration = writesOf(events, s.sleepBegun)
 	s.timeline.line(markPhase, "RESTORED  %.1f s after the API server's start, and nothing left to do after %.1f s:", with.Seconds.APIServerToRestored, with.Seconds.APIServerToSettled)
 	s.showHooks(settled)
+	if with.Access, err = s.accessOf(); err != nil {
+		return err
+	}
 	s.endWatch() // what is refused from now on is meant to be
 	return s.tryPolicies(ctx, &with.Policies)
 }

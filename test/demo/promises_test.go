@@ -20,6 +20,7 @@ func kept(expected []Hook) *Result {
 	w.Seconds.APIServerToNodeReady = 89.9
 	w.LastProcessToLastIgnore = 3
 	w.Restored = Restored{ByGuard: 1, ByOwner: len(expected) - 1}
+	w.Access.TokensExpired = true
 	w.Policies = Policies{ViolatingPodDenied: true, GoodPodAdmitted: true}
 	return r
 }
@@ -50,6 +51,8 @@ func TestPromises(t *testing.T) {
 		{"a hook was not seen restored", func(r *Result) { r.WithGuard.Restored.ByGuard = 0 }, "original back", "2 of 3 seen restored"},
 		{"another field is changed", func(r *Result) { r.WithGuard.OtherFieldsChanged = 1; r.WithGuard.Differences = []string{"rules"} }, "no other field", "1 changed: rules"},
 		{"something is left behind", func(r *Result) { r.WithGuard.Leftovers = 1; r.WithGuard.Differences = []string{"annotation"} }, "left behind", "1 left: annotation"},
+		{"the tokens had not expired", func(r *Result) { r.WithGuard.Access.TokensExpired = false }, "the rights it was granted", "expired false"},
+		{"a right was missing", func(r *Result) { r.WithGuard.Access.Wrong = []string{"list pods"} }, "the rights it was granted", "list pods"},
 		{"the violating pod is not denied", func(r *Result) { r.WithGuard.Policies.ViolatingPodDenied = false }, "policies bite", "denied false"},
 		{"the good pod is not admitted", func(r *Result) { r.WithGuard.Policies.GoodPodAdmitted = false }, "policies bite", "admitted false"},
 	} {

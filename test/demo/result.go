@@ -50,8 +50,20 @@ type WithGuard struct {
 	// LastProcessToLastIgnore is the time from the end of Kyverno's last process to the commit of the last of its hooks
 	// as open; 0 if all were open before.
 	LastProcessToLastIgnore float64 `json:"lastKyvernoProcessToLastIgnoreSeconds"`
+	// Access is how the guard got at the two clusters.
+	Access Access `json:"access"`
 	// Policies is what Kyverno's policies do after the wake-up.
 	Policies Policies `json:"policies"`
+}
+
+// Access is how the guard got at the two clusters: on the seed with the rights of its chart, in the Shoot with those of its
+// ManagedResource.
+type Access struct {
+	// TokensExpired says that the tokens for the Shoot, the guard's and Gardener's own, had expired when the wake-up began.
+	TokensExpired bool `json:"tokensExpired"`
+	// Wrong are requests of the guard that were refused for lack of rights or for a token that should have been good, and
+	// requests by Gardener's own access outside of the lifecycle call of a transition.
+	Wrong []string `json:"wrong"`
 }
 
 // Run is what is known of both runs.

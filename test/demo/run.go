@@ -107,6 +107,9 @@ func (s *stage) wake(ctx context.Context, run *Run) error {
 	s.observer.forget()
 	s.wakeBegun = time.Now()
 	run.Seconds.Asleep = seconds(s.apiStopped, s.wakeBegun)
+	if err := s.outliveTokens(ctx); err != nil {
+		return err
+	}
 	s.timeline.line(markPhase, "WAKE-UP  spec.hibernation.enabled: false")
 	flowCtx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -45,6 +45,7 @@ type stage struct {
 	// Moments of the run.
 	begun, sleepBegun, apiStopped, wakeBegun, apiStarted time.Time
 	openLag                                              float64 // see WithGuard.LastProcessToLastIgnore
+	tokensExpired                                        bool    // see Access.TokensExpired
 }
 
 // newStage starts a bench with everything on it. What it started is ended by close, also after an error.

@@ -30,6 +30,7 @@ func TestControlPlaneMoves(t *testing.T) {
 		begin := time.Now()
 		s.migrate()
 		s.expectNoWrites(begin)
+		s.Expect(s.rightsDeleted(begin)).To(BeZero(), "the rights stay in the Shoot")
 		s.gardenlet.FailAt(bench.StepWaitHibernatedExtension)
 		s.within(4*time.Minute, restore)
 		s.Expect(s.state().Hooks).To(HaveLen(recorded))
