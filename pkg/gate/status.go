@@ -161,3 +161,16 @@ func contains(findings []v1alpha1.Finding, f v1alpha1.Finding) bool {
 	}
 	return false
 }
+
+// Unopened are the hooks in claimed configurations that Gardener's rule flags and the guard does not open, with the reason as
+// message: the gate let the Shoot pass, and it may not wake up.
+func Unopened(subjects []Subject, claims map[string]v1alpha1.Claim) []v1alpha1.Finding {
+	d := &decision{claims: claims}
+	var found []v1alpha1.Finding
+	for _, s := range subjects {
+		if a := assess(s); d.byUs(a) {
+			found = append(found, each(a, v1alpha1.FindingHidden, a.why)...)
+		}
+	}
+	return found
+}

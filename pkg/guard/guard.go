@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/apis/guard/v1alpha1"
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/backend"
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/decide"
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/hook"
@@ -36,13 +37,16 @@ type Guard struct {
 	Events events.EventRecorder
 	// Clock of the seed.
 	Clock clock.Clock
-	// SyncPeriod is the time between two passes over an awake Shoot with hooks on record.
+	// SyncPeriod is the time between two passes over an awake Shoot, give or take a tenth.
 	SyncPeriod time.Duration
+	// Constraint says for all Shoots what is done about Gardener's constraint HibernationPossible.
+	Constraint v1alpha1.ConstraintHandling
 	// Loop is told after a lifecycle call that the loop has to go on. It must not block.
 	Loop func(types.NamespacedName)
 
-	mu     sync.Mutex
-	shoots map[types.NamespacedName]*entry
+	mu      sync.Mutex
+	shoots  map[types.NamespacedName]*entry
+	started time.Time // when the first pass began
 }
 
 // entry is what is kept of one Shoot between passes.
@@ -61,8 +65,23 @@ type memory struct {
 	refusals map[configurationKey]refusal
 	// readyNodeSince is since when there has been a ready node without a break.
 	readyNodeSince time.Time
-	// failed counts the passes in a row that could not see or write what they should.
-	failed int
+	// failed counts the passes in a row that could not see or write what they should; careFailed those over an awake Shoot.
+	failed, careFailed int
+	// kyvernoWaits counts the passes in which Kyverno has not taken the label over from its ConfigMap.
+	kyvernoWaits int
+	// services of hooks, and whether they exist.
+	services map[types.NamespacedName]service
+	// report is what was written last for the Shoot's owner.
+	report string
+	// started says that startAt is set: before it an awake Shoot is not looked at, unless it is no longer as in startSeen.
+	started   bool
+	startAt   time.Time
+	startSeen string
+}
+
+type service struct {
+	exists bool
+	at     time.Time // when it was asked for
 }
 
 // maxBackOff bounds the time between two passes over a Shoot that does not answer or refuses writes.
@@ -111,6 +130,8 @@ type Outcome struct {
 	Phase phase.Phase
 	// OnRecord says that hooks are on record that still exist, or may again.
 	OnRecord bool
+	// Claimed says that claims are on record.
+	Claimed bool
 	// DeadlinePassed says that the waking-up deadline has passed.
 	DeadlinePassed bool
 	// HibernationEnabled is the Cluster's word.
@@ -170,6 +191,7 @@ func (g *Guard) enter(key types.NamespacedName) *entry {
 	if e == nil {
 		e = &entry{turn: make(chan struct{}, 1), memory: memory{
 			hooks: map[string]decide.Memory{}, opens: map[configurationKey]decide.Opens{}, refusals: map[configurationKey]refusal{},
+			services: map[types.NamespacedName]service{},
 		}}
 		g.shoots[key] = e
 	}
@@ -183,6 +205,16 @@ func (g *Guard) leave(key types.NamespacedName, e *entry, gone bool) {
 	if e.users--; gone && e.users == 0 {
 		delete(g.shoots, key)
 	}
+}
+
+// startedAt is when the first pass began.
+func (g *Guard) startedAt(now time.Time) time.Time {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.started.IsZero() {
+		g.started = now
+	}
+	return g.started
 }
 
 // callWaits counts the calls that wait and interrupts the loop's pass for them.

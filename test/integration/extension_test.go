@@ -58,7 +58,7 @@ func (s *theShoot) startController() {
 	mgr, err := manager.New(servers.Seed.ConfigFor(bench.ControllerUser, "system:masters"), options)
 	s.Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithCancel(context.Background())
-	controllers := app.Controllers{Config: controllerConfig(s.requestTimeout), Clock: s.clock}
+	controllers := app.Controllers{Config: controllerConfig(s.requestTimeout, s.constraint), Clock: s.clock}
 	s.Expect(controllers.AddToManager(ctx, mgr)).To(Succeed())
 	c := &controller{stop: cancel, stopped: make(chan struct{})}
 	go func() {

@@ -41,7 +41,7 @@ type gate struct {
 
 // request to the Shoot's API server.
 type request struct {
-	verb, resource, namespace, name, body string
+	verb, resource, namespace, name, body string // resource of a request that is about none is its path
 	at                                    time.Time
 	code                                  int // 0 until it is answered
 }
@@ -226,8 +226,11 @@ func (g *gate) handler(next http.Handler) http.Handler {
 			return // the client went
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
-		if info.Name == "" && r.Method == http.MethodGet {
+		if info.IsResourceRequest && info.Name == "" && r.Method == http.MethodGet {
 			g.narrow(r)
+		}
+		if !info.IsResourceRequest {
+			info.Resource = info.Path
 		}
 		noted := &request{
 			verb: info.Verb, resource: info.Resource, namespace: info.Namespace, name: info.Name, body: string(body), at: time.Now(),

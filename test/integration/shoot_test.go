@@ -26,6 +26,7 @@ import (
 	"github.com/gardener/gardener/pkg/extensions"
 
 	configv1alpha1 "github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/apis/config/v1alpha1"
+	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/apis/guard/v1alpha1"
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/test/bench"
 )
 
@@ -44,6 +45,8 @@ type theShoot struct {
 	// providerConfig of the extension.
 	providerConfig string
 	requestTimeout time.Duration
+	// constraint is what the operator of the landscape says about Gardener's constraint.
+	constraint v1alpha1.ConstraintHandling
 
 	before     bench.Snapshot
 	askedAt    time.Time // when gardenlet called last
@@ -90,7 +93,7 @@ func newShootWithoutExtension(t *testing.T, options ...option) *theShoot {
 	t.Parallel()
 	s := &theShoot{
 		WithT: NewWithT(t), t: t, name: fmt.Sprintf("shoot--it--%02d", stories.Add(1)), clock: &movableClock{},
-		providerConfig: guardConfig(quick), requestTimeout: time.Second, pods: map[string]int{},
+		providerConfig: guardConfig(quick), requestTimeout: time.Second, constraint: v1alpha1.ConstraintLift, pods: map[string]int{},
 	}
 	for _, o := range options {
 		o(s)
@@ -301,9 +304,10 @@ func rawOf(providerConfig string) *runtime.RawExtension {
 	return &runtime.RawExtension{Raw: []byte(providerConfig)}
 }
 
-func controllerConfig(requestTimeout time.Duration) *configv1alpha1.ControllerConfiguration {
+func controllerConfig(requestTimeout time.Duration, constraint v1alpha1.ConstraintHandling) *configv1alpha1.ControllerConfiguration {
 	config := &configv1alpha1.ControllerConfiguration{}
 	configv1alpha1.SetObjectDefaults_ControllerConfiguration(config)
 	config.ShootClient.Timeout = &metav1.Duration{Duration: requestTimeout}
+	config.HibernationConstraint = &constraint
 	return config
 }

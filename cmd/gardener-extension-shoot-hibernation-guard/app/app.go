@@ -140,7 +140,7 @@ func (c Controllers) AddToManager(ctx context.Context, mgr manager.Manager) erro
 	g := &guard.Guard{
 		Seed: mgr.GetClient(), Fresh: mgr.GetAPIReader(),
 		Events: mgr.GetEventRecorder(Name), Clock: c.Clock,
-		SyncPeriod: c.Config.Care.SyncPeriod.Duration, Loop: loop.Continue,
+		SyncPeriod: c.Config.Care.SyncPeriod.Duration, Constraint: *c.Config.HibernationConstraint, Loop: loop.Continue,
 		Shoots: shoot.NewConnections(mgr.GetClient(), loop.Notify, shoot.Options{
 			Timeout: c.Config.ShootClient.Timeout.Duration, QPS: *c.Config.ShootClient.QPS, Burst: int(*c.Config.ShootClient.Burst),
 			UserAgent: Name + "/" + version.Get().GitVersion, Log: mgr.GetLogger().WithName("shoot"),

@@ -53,8 +53,14 @@ func (a *actuator) ForceDelete(context.Context, logr.Logger, *extensionsv1alpha1
 	return nil
 }
 
-// Migrate has nothing to do: the record travels in status.state, and the Shoot must not be written to.
-func (a *actuator) Migrate(context.Context, logr.Logger, *extensionsv1alpha1.Extension) error {
+// Migrate has nothing to do: the record travels in status.state, and the Shoot must not be written to. Only an Extension that is
+// deleted anyway takes leave of the Shoot, as far as that is possible at once.
+func (a *actuator) Migrate(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
+	if ex.DeletionTimestamp != nil {
+		if _, err := a.pass(ctx, log, ex, true); err != nil {
+			log.Error(err, "Failed to take leave of the Shoot before its control plane moves")
+		}
+	}
 	return nil
 }
 

@@ -129,3 +129,16 @@ const (
 	// ConstraintHibernationPrepared (True): the gate is open, and the guard opens every hook that keeps it in question.
 	ConstraintHibernationPrepared = "HibernationPrepared"
 )
+
+// Reasons of the constraints. Those of WebhooksEnforced are the condition's; those of HibernationPrepared are these, that of the
+// first finding in GateStatus.Blocking, NotOpenable and MayNotWake.
+const (
+	// ReasonGateOpen (True): Gardener lets the Shoot hibernate without any help of the guard.
+	ReasonGateOpen = "GateOpen"
+	// ReasonGateLifted (True): it does because of the guard's claims.
+	ReasonGateLifted = "GateLifted"
+	// ReasonGateClosed (False): it does not.
+	ReasonGateClosed = "GateClosed"
+	// ReasonNotJudged (Unknown): no pass over the awake Shoot has been made yet.
+	ReasonNotJudged = "NotJudged"
+)
