@@ -28,7 +28,7 @@ var layers = [][]string{
 	{"pkg/apis"},
 	{"pkg/hook"},
 	{"pkg/scope", "pkg/backend", "pkg/phase", "pkg/record"},
-	{"pkg/decide"},
+	{"pkg/decide", "pkg/gate"},
 	{"pkg/report"},
 	{"pkg/access", "pkg/snapshot", "pkg/apply", "pkg/canary", "pkg/shoot", "pkg/garden", "pkg/guard", "pkg/controller", "pkg/admission", "pkg/metrics", "pkg/doctor"},
 	{"cmd"},

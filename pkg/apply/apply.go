@@ -17,12 +17,31 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/apis/guard/v1alpha1"
+	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/gate"
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/hook"
 )
 
 // Patch sends one patch to a configuration and returns the configuration as the API server has it now.
 func Patch(ctx context.Context, c client.Client, configuration hook.Configuration, patch hook.Patch) (hook.Configuration, error) {
-	raw, owner := client.RawPatch(patch.Type, patch.Data), client.FieldOwner(v1alpha1.FieldManager)
+	return patchAs(ctx, c, v1alpha1.FieldManager, configuration, patch)
+}
+
+// Claim sends the patch that sets or removes the label on a configuration, and returns the configuration as it is now.
+func Claim(ctx context.Context, c client.Client, configuration hook.Configuration, patch hook.Patch) (hook.Configuration, error) {
+	return patchAs(ctx, c, v1alpha1.ClaimFieldManager, configuration, patch)
+}
+
+// ClaimKyverno sends the patch that sets or removes the label in Kyverno's ConfigMap, and returns the ConfigMap as it is now.
+func ClaimKyverno(ctx context.Context, c client.Client, namespace string, patch hook.Patch) (*corev1.ConfigMap, error) {
+	o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: gate.KyvernoName}}
+	if err := c.Patch(ctx, o, client.RawPatch(patch.Type, patch.Data), client.FieldOwner(v1alpha1.ClaimFieldManager)); err != nil {
+		return nil, fmt.Errorf("failed to patch ConfigMap %s/%s: %w", o.Namespace, o.Name, err)
+	}
+	return o, nil
+}
+
+func patchAs(ctx context.Context, c client.Client, manager client.FieldOwner, configuration hook.Configuration, patch hook.Patch) (hook.Configuration, error) {
+	raw, owner := client.RawPatch(patch.Type, patch.Data), manager
 	meta := metav1.ObjectMeta{Name: configuration.Name}
 	if configuration.Kind == hook.Mutating {
 		o := &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: meta}

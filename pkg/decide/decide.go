@@ -15,6 +15,7 @@ import (
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/hook"
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/phase"
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/record"
+	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/scope"
 )
 
 // Decide says what is to be done with one hook now. It may be asked again at any time: no decision depends on the one before
@@ -32,6 +33,11 @@ func Decide(in Shoot, s Subject) Decision {
 	}
 	if s.Hook == nil {
 		return vanished(in, s, d)
+	}
+	if s.Record == nil && s.Scope.Reason == scope.GardenerManaged {
+		// Never ours: an annotation or a field manager's name on it is forged.
+		d.State, d.Reason = Left, string(s.Scope.Reason)
+		return d
 	}
 	if s.Record != nil {
 		rec := repair(s)

@@ -14,6 +14,7 @@ import (
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/decide"
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/hook"
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/phase"
+	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/scope"
 )
 
 var originalUnknown = expectation{state: decide.OriginalUnknown}
@@ -140,4 +141,16 @@ func TestCrashBetweenRecordAndOpen(t *testing.T) {
 		r.Opened = &metav1.Time{Time: now.Add(-time.Hour)}
 	}), ready))
 	g.Expect(d.Record.Opened.Time).To(Equal(now.Add(-time.Hour)), "the first open counts")
+}
+
+func TestForgedTracesOnGardenersOwnAreNotTrusted(t *testing.T) {
+	for _, where := range []phase.Phase{phase.GoingDown, phase.WakingUp, phase.Awake} {
+		g := NewWithT(t)
+		s := subject(opened, opens, annotated(own), readyFor(stabilization))
+		s.Scope = scope.Verdict{Reason: scope.GardenerManaged}
+		d := decide.Decide(shoot(where), s)
+		g.Expect(d.Action).To(Equal(decide.None))
+		g.Expect(d.State).To(Equal(decide.Left))
+		g.Expect(d.Record).To(BeNil())
+	}
 }

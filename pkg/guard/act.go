@@ -329,7 +329,7 @@ func (p *pass) mayNotWake() error {
 			stuck = append(stuck, fmt.Sprintf("%s/%s could not be opened: %v", s.Configuration.Name, s.Hook.Name, cause))
 		}
 	}
-	if len(stuck) == 0 {
+	if stuck = append(stuck, p.unopened()...); len(stuck) == 0 {
 		return nil
 	}
 	const most = 3

@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/apis/guard/v1alpha1"
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/backend"
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/decide"
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/garden"
@@ -40,17 +41,20 @@ type Guard struct {
 	Events events.EventRecorder
 	// Clock of the seed.
 	Clock clock.Clock
-	// SyncPeriod is the time between two passes over an awake Shoot with hooks on record.
+	// SyncPeriod is the time between two passes over an awake Shoot, give or take a tenth.
 	SyncPeriod time.Duration
 	// TokenPatience is how long the lifecycle call of a transition waits for the renewal of the extension's token in the Shoot.
 	TokenPatience time.Duration
 	// AdminFallback lets such a call use Gardener's own kubeconfig of the Shoot if the extension's access does not work by then.
 	AdminFallback bool
+	// Constraint says for all Shoots what is done about Gardener's constraint HibernationPossible.
+	Constraint v1alpha1.ConstraintHandling
 	// Loop is told after a lifecycle call that the loop has to go on. It must not block.
 	Loop func(types.NamespacedName)
 
-	mu     sync.Mutex
-	shoots map[types.NamespacedName]*entry
+	mu      sync.Mutex
+	shoots  map[types.NamespacedName]*entry
+	started time.Time // when the first pass began
 }
 
 // entry is what is kept of one Shoot between passes.
@@ -69,11 +73,26 @@ type memory struct {
 	refusals map[configurationKey]refusal
 	// readyNodeSince is since when there has been a ready node without a break.
 	readyNodeSince time.Time
-	// failed counts the passes in a row that could not see or write what they should.
-	failed int
+	// failed counts the passes in a row that could not see or write what they should; careFailed those over an awake Shoot.
+	failed, careFailed int
 	// constraints are what the Shoot in the garden was last told, at toldGarden.
 	constraints []gardencorev1beta1.Condition
 	toldGarden  time.Time
+	// kyvernoWaits counts the passes in which Kyverno has not taken the label over from its ConfigMap.
+	kyvernoWaits int
+	// services of hooks, and whether they exist.
+	services map[types.NamespacedName]service
+	// report is what was written last for the Shoot's owner.
+	report string
+	// started says that startAt is set: before it an awake Shoot is not looked at, unless it is no longer as in startSeen.
+	started   bool
+	startAt   time.Time
+	startSeen string
+}
+
+type service struct {
+	exists bool
+	at     time.Time // when it was asked for
 }
 
 // maxBackOff bounds the time between two passes over a Shoot that does not answer or refuses writes.
@@ -124,6 +143,8 @@ type Outcome struct {
 	OnRecord bool
 	// InTransition says that the Shoot goes to sleep or wakes up, or has not come to the end of that.
 	InTransition bool
+	// Claimed says that claims are on record.
+	Claimed bool
 	// DeadlinePassed says that the waking-up deadline has passed.
 	DeadlinePassed bool
 	// HibernationEnabled is the Cluster's word.
@@ -185,6 +206,7 @@ func (g *Guard) enter(key types.NamespacedName) *entry {
 	if e == nil {
 		e = &entry{turn: make(chan struct{}, 1), memory: memory{
 			hooks: map[string]decide.Memory{}, opens: map[configurationKey]decide.Opens{}, refusals: map[configurationKey]refusal{},
+			services: map[types.NamespacedName]service{},
 		}}
 		g.shoots[key] = e
 	}
@@ -198,6 +220,16 @@ func (g *Guard) leave(key types.NamespacedName, e *entry, gone bool) {
 	if e.users--; gone && e.users == 0 {
 		delete(g.shoots, key)
 	}
+}
+
+// startedAt is when the first pass began.
+func (g *Guard) startedAt(now time.Time) time.Time {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.started.IsZero() {
+		g.started = now
+	}
+	return g.started
 }
 
 // callWaits counts the calls that wait and interrupts the loop's pass for them.

@@ -16,6 +16,27 @@ import (
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/record"
 )
 
+// beginCycle begins a cycle at gardenlet's word.
+func (p *pass) beginCycle() {
+	if !p.call() {
+		return
+	}
+	direction := v1alpha1.DirectionHibernate
+	if p.phase == phase.WakingUp {
+		direction = v1alpha1.DirectionWakeUp
+	}
+	record.BeginCycle(p.state, direction, p.now)
+	p.facts.DeadlinePassed = record.DeadlinePassed(p.state, p.config.WakingUp.Deadline.Duration, p.now)
+}
+
+// call says whether this pass is the lifecycle call of a transition.
+func (p *pass) call() bool {
+	return p.facts.TransitionCall && (p.phase == phase.GoingDown || p.phase == phase.WakingUp)
+}
+
+// transitionCheck is after what time a Shoot that goes to sleep or wakes up is looked at again when nothing happens.
+const transitionCheck = 10 * time.Second
+
 // holdBack says whether this flow attempt is held back because of cause, and notes it.
 func (p *pass) holdBack(cause error) error {
 	cycle := p.state.Cycle
@@ -37,7 +58,7 @@ func (p *pass) holdBack(cause error) error {
 // settings in force.
 func (p *pass) settings() decide.Settings {
 	return decide.Settings{
-		Report:         *p.config.Mode == v1alpha1.ModeReport || p.readOnly != "",
+		Report:         *p.config.Mode == v1alpha1.ModeReport || p.readOnly != "" || p.isSeed,
 		OpenValidating: *p.config.OpenTimeouts.Validating, OpenMutating: *p.config.OpenTimeouts.Mutating,
 		Stabilization:  p.config.Stabilization.Duration,
 		RestoreByForce: *p.config.WakingUp.AfterDeadline == v1alpha1.AfterDeadlineRestore,
@@ -52,7 +73,7 @@ func (p *pass) shootFacts() decide.Shoot {
 	}
 	return decide.Shoot{
 		Begun: begun,
-		Now:   p.now, Phase: p.phase, Call: p.call(), MayOpenNew: record.MayOpenNew(p.state),
+		Now:   p.now, Phase: p.phase, Call: p.call(), MayOpenNew: record.MayOpenNew(p.state) && p.seedError == nil,
 		DeadlinePassed: p.facts.DeadlinePassed, IsHibernated: p.facts.IsHibernated,
 		GiveUp:   p.phase == phase.GoingDown && p.overdue(),
 		Settings: p.settings(),
@@ -75,7 +96,7 @@ func (p *pass) overdue() bool {
 // outcome of the pass as far as it has come.
 func (p *pass) outcome() Outcome {
 	out := Outcome{
-		Exists: true, Phase: p.phase, OnRecord: hooksOnRecord(p.state), InTransition: p.inTransition(),
+		Exists: true, Phase: p.phase, OnRecord: hooksOnRecord(p.state), InTransition: p.inTransition(), Claimed: len(p.state.Claims) > 0,
 		DeadlinePassed: p.facts.DeadlinePassed, HibernationEnabled: p.facts.HibernationEnabled,
 		ConfigError: p.configError,
 	}
@@ -85,12 +106,12 @@ func (p *pass) outcome() Outcome {
 		}
 	}
 	switch {
-	case p.phase == phase.Awake && (len(p.state.Hooks) > 0 || p.readOnly != "" || p.toldUnknown()):
-		if out.NextCheck == 0 || out.NextCheck > p.guard.SyncPeriod {
-			out.NextCheck = p.guard.SyncPeriod
+	case p.phase == phase.Awake && !p.lifecycle:
+		if next := p.nextCare(); out.NextCheck == 0 || out.NextCheck > next {
+			out.NextCheck = next
 		}
-	case (p.phase == phase.GoingDown || p.phase == phase.WakingUp) && out.NextCheck == 0 && p.onRecord():
-		out.NextCheck = 10 * time.Second
+	case (p.phase == phase.GoingDown || p.phase == phase.WakingUp) && out.NextCheck == 0:
+		out.NextCheck = transitionCheck // also when all is given back: then the Shoot is about to be awake
 	}
 	if len(p.failures) > 0 {
 		out.NextCheck = p.memory.backOff()

@@ -65,6 +65,9 @@ type pass struct {
 	world          world
 	hadRecord      bool
 	writes         []write
+	isSeed         bool
+	seedError      error
+	cared          cared
 }
 
 type decided struct {
@@ -85,6 +88,9 @@ func (p *pass) run(ctx context.Context) (Outcome, error) {
 	p.phase = phase.Of(p.facts)
 	switch p.phase {
 	case phase.Moving, phase.Deleting:
+		if p.phase == phase.Moving && p.released() {
+			p.releaseMoving(ctx)
+		}
 		p.guard.Shoots.Close(p.key.Namespace)
 		return p.outcome(), nil
 	case phase.Asleep:
@@ -92,9 +98,11 @@ func (p *pass) run(ctx context.Context) (Outcome, error) {
 		record.Slept(p.state)
 		return p.outcome(), p.tell(ctx)
 	case phase.Awake:
-		if !p.lifecycle && p.nothingOnRecord() {
+		if later := p.startsLater(); later > 0 && !p.lifecycle && !p.released() && p.nothingOnRecord() {
 			p.guard.Shoots.Close(p.key.Namespace)
-			return p.outcome(), p.tell(ctx)
+			out, err := p.outcome(), p.tell(ctx)
+			out.NextCheck = later
+			return out, err
 		}
 	}
 	return p.see(ctx)
@@ -193,7 +201,7 @@ func (p *pass) onRecord() bool {
 	return hooksOnRecord(p.state) || record.CycleRuns(p.state)
 }
 
-// nothingOnRecord says whether an awake Shoot need not be looked at. A record that cannot be read is not an empty one: what it
+// nothingOnRecord says whether looking at an awake Shoot may wait. A record that cannot be read is not an empty one: what it
 // held may be open still.
 func (p *pass) nothingOnRecord() bool {
 	return !p.facts.OnRecord && len(p.state.Hooks) == 0 && p.readOnly == "" && !p.toldUnknown()
@@ -228,6 +236,7 @@ func (p *pass) see(ctx context.Context) (Outcome, error) {
 		defer p.guard.Shoots.Close(p.key.Namespace)
 	}
 	p.beginCycle()
+	p.askWhetherSeed(ctx)
 	if !p.lifecycle && p.onRecord() && (p.phase == phase.GoingDown || p.phase == phase.WakingUp) {
 		if err := p.conn.Watch(ctx); err != nil {
 			p.log.Error(err, "Failed to watch the Shoot, reading without a cache")
@@ -235,6 +244,11 @@ func (p *pass) see(ctx context.Context) (Outcome, error) {
 	}
 	if err := p.actInTime(ctx); err != nil {
 		return p.outcome(), err
+	}
+	if p.cares() {
+		if err := p.care(ctx); err != nil {
+			return p.outcome(), err
+		}
 	}
 	var holdBack error
 	if p.phase == phase.GoingDown && p.call() {
@@ -272,24 +286,6 @@ func (p *pass) distrust() {
 	}
 }
 
-// beginCycle begins a cycle at gardenlet's word.
-func (p *pass) beginCycle() {
-	if !p.call() {
-		return
-	}
-	direction := v1alpha1.DirectionHibernate
-	if p.phase == phase.WakingUp {
-		direction = v1alpha1.DirectionWakeUp
-	}
-	record.BeginCycle(p.state, direction, p.now)
-	p.facts.DeadlinePassed = record.DeadlinePassed(p.state, p.config.WakingUp.Deadline.Duration, p.now)
-}
-
-// call says whether this pass is the lifecycle call of a transition.
-func (p *pass) call() bool {
-	return p.facts.TransitionCall && (p.phase == phase.GoingDown || p.phase == phase.WakingUp)
-}
-
 // unreachable is a pass that could not see the Shoot although its API server should run.
 func (p *pass) unreachable(ctx context.Context, cause error) (Outcome, error) {
 	if ctx.Err() != nil {
@@ -311,6 +307,8 @@ func (p *pass) unreachable(ctx context.Context, cause error) (Outcome, error) {
 	out.HoldBack = holdBack
 	if p.onRecord() {
 		out.NextCheck = p.memory.backOff()
+	} else if !p.lifecycle {
+		out.NextCheck = p.nextCare()
 	}
 	return out, err
 }

@@ -117,22 +117,18 @@ func (p *pass) tell(ctx context.Context) error {
 		return p.setProviderStatus(e, in)
 	})
 	if err == nil && !p.lifecycle { // a call has no time for the garden; the loop goes on after it
-		p.tellGarden(ctx)
+		p.tellGarden(ctx, in)
 	}
 	return err
 }
 
 // tellGarden writes the constraints on change, and looks after them once a care period. Its failure changes nothing; the next
 // pass tries again.
-func (p *pass) tellGarden(ctx context.Context) {
-	status := &v1alpha1.GuardStatus{}
-	if told := p.extension.Status.ProviderStatus; p.guard.Garden == nil || told == nil || json.Unmarshal(told.Raw, status) != nil {
+func (p *pass) tellGarden(ctx context.Context, in report.Input) {
+	if p.guard.Garden == nil || p.released() && !p.onRecord() { // the release is about to remove them
 		return
 	}
-	if p.extension.DeletionTimestamp != nil && !p.onRecord() {
-		return // about to be released, which removes them
-	}
-	constraints := report.Constraints(status)
+	constraints := report.Constraints(in)
 	if apiequality.Semantic.DeepEqual(constraints, p.memory.constraints) && p.now.Sub(p.memory.toldGarden) < p.guard.SyncPeriod {
 		return
 	}
@@ -149,6 +145,10 @@ func (p *pass) reportInput() report.Input {
 		told = phase.Awake // this pass has finished the wake-up
 	}
 	in := report.Input{Phase: told, Mode: *p.config.Mode, Cycle: p.state.Cycle, ReadOnly: p.readOnly}
+	in.Gate, in.Findings = p.cared.status, p.cared.findings
+	if before := p.before(); in.Gate == nil {
+		in.Gate, in.Findings = before.Gate, before.Findings // judged while the Shoot is awake
+	}
 	if p.configError != nil {
 		in.ConfigError = p.configError.Error()
 	}
@@ -195,10 +195,8 @@ func (p *pass) setCondition(e *extensionsv1alpha1.Extension, in report.Input) {
 
 // setProviderStatus keeps what the last cycle came to as long as nothing new is to be told.
 func (p *pass) setProviderStatus(e *extensionsv1alpha1.Extension, in report.Input) error {
-	status := report.Status(in)
-	before := &v1alpha1.GuardStatus{}
-	if old := e.Status.ProviderStatus; old != nil && json.Unmarshal(old.Raw, before) == nil &&
-		p.phase == phase.Awake && !p.hadRecord && p.state.Cycle == nil {
+	status, before := report.Status(in), p.before()
+	if p.phase == phase.Awake && !p.hadRecord && p.state.Cycle == nil {
 		status.Restored, status.RestoredByOwner = before.Restored, before.RestoredByOwner
 		if p.decisions == nil && before.Open == 0 {
 			status.Hooks, status.More = before.Hooks, before.More
@@ -215,26 +213,27 @@ func (p *pass) setProviderStatus(e *extensionsv1alpha1.Extension, in report.Inpu
 	return nil
 }
 
+// before is the status as it was when the pass began; empty if there was none.
+func (p *pass) before() *v1alpha1.GuardStatus {
+	status := &v1alpha1.GuardStatus{}
+	if old := p.extension.Status.ProviderStatus; old == nil || json.Unmarshal(old.Raw, status) != nil {
+		return &v1alpha1.GuardStatus{}
+	}
+	return status
+}
+
 // tellShoot writes the report and events in the Shoot. That comes last, and its failure changes nothing.
 func (p *pass) tellShoot(ctx context.Context) {
 	if len(p.writes) > 0 {
 		p.eventsOnSeed()
 	}
-	begin := len(p.writes) > 0 || len(p.state.Hooks) > 0 || p.hadRecord
+	begin := len(p.writes) > 0 || len(p.state.Hooks) > 0 || p.hadRecord || p.cared.status != nil
 	if !begin && !p.lifecycle {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, shootReportTimeout)
 	defer cancel()
-	var text []byte
-	err := errors.New("there is none")
-	if status := p.extension.Status.ProviderStatus; status != nil {
-		text, err = yaml.JSONToYAML(status.Raw)
-	}
-	if err == nil {
-		err = apply.Report(ctx, p.conn.Client, string(text), begin)
-	}
-	if err != nil {
+	if err := p.writeReport(ctx, p.extension.Status.ProviderStatus, begin); err != nil {
 		p.log.V(1).Info("Report in the Shoot was not written", "reason", err.Error())
 	}
 	for _, w := range p.writes {
@@ -247,6 +246,28 @@ func (p *pass) tellShoot(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// writeReport writes a GuardStatus for the Shoot's owner, unless it is what was written last. One that does not exist is begun
+// only if begin says so.
+func (p *pass) writeReport(ctx context.Context, status *runtime.RawExtension, begin bool) error {
+	if status == nil {
+		return errors.New("there is no GuardStatus")
+	}
+	text, err := yaml.JSONToYAML(status.Raw)
+	if err != nil {
+		return fmt.Errorf("failed to encode the report: %w", err)
+	}
+	if p.memory.report == string(text) {
+		return nil
+	}
+	if err := apply.Report(ctx, p.conn.Client, string(text), begin); err != nil {
+		return err
+	}
+	if begin {
+		p.memory.report = string(text)
+	}
+	return nil
 }
 
 func describe(w write) (reason, note string) {

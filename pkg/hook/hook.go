@@ -57,7 +57,7 @@ type Configuration struct {
 	Hooks []Hook
 }
 
-// Hook is one entry of webhooks[]. Selectors and matchConditions are not carried: nothing is decided on them.
+// Hook is one entry of webhooks[]. matchConditions are not carried: nothing is decided on them.
 type Hook struct {
 	// Name of the entry.
 	Name string
@@ -70,6 +70,10 @@ type Hook struct {
 	Duplicate bool
 	// Values are the effective failure policy and timeout.
 	Values Values
+	// NoTimeout says that the entry has no timeoutSeconds, which an API server of today never returns.
+	NoTimeout bool
+	// NamespaceSelector and ObjectSelector narrow what Rules match; nil matches all.
+	NamespaceSelector, ObjectSelector *metav1.LabelSelector
 	// Service is the backend in the cluster; nil when the hook has none.
 	Service *Service
 	// URL is the backend outside of the cluster's services; empty when the hook has none.
@@ -111,6 +115,7 @@ func FromValidating(o *admissionregistrationv1.ValidatingWebhookConfiguration) C
 		w := &o.Webhooks[i]
 		h := newHook(w.Name, w.FailurePolicy, w.TimeoutSeconds, w.ClientConfig, w.SideEffects)
 		h.Rules, h.ReviewVersions = w.Rules, w.AdmissionReviewVersions
+		h.NamespaceSelector, h.ObjectSelector = w.NamespaceSelector, w.ObjectSelector
 		c.Hooks = append(c.Hooks, h)
 	}
 	return c.numbered()
@@ -123,6 +128,7 @@ func FromMutating(o *admissionregistrationv1.MutatingWebhookConfiguration) Confi
 		w := &o.Webhooks[i]
 		h := newHook(w.Name, w.FailurePolicy, w.TimeoutSeconds, w.ClientConfig, w.SideEffects)
 		h.Mutating, h.Rules, h.ReviewVersions = true, w.Rules, w.AdmissionReviewVersions
+		h.NamespaceSelector, h.ObjectSelector = w.NamespaceSelector, w.ObjectSelector
 		c.Hooks = append(c.Hooks, h)
 	}
 	return c.numbered()
@@ -148,6 +154,7 @@ func newHook(
 			Policy:  ptr.Deref(policy, admissionregistrationv1.Fail),
 			Timeout: ptr.Deref(timeout, DefaultTimeout),
 		},
+		NoTimeout:   timeout == nil,
 		URL:         ptr.Deref(backend.URL, ""),
 		CABundle:    backend.CABundle,
 		SideEffects: ptr.Deref(sideEffects, ""),

@@ -63,6 +63,8 @@ func TestFromConfiguration(t *testing.T) {
 		},
 	}
 
+	some := &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}
+
 	t.Run("a validating configuration is carried with all that is decided on", func(t *testing.T) {
 		g := NewWithT(t)
 		c := hook.FromValidating(&admissionregistrationv1.ValidatingWebhookConfiguration{
@@ -70,6 +72,7 @@ func TestFromConfiguration(t *testing.T) {
 			Webhooks: []admissionregistrationv1.ValidatingWebhook{{
 				Name: "a.example.com", ClientConfig: full, Rules: rules, FailurePolicy: ptr.To(ignore), TimeoutSeconds: ptr.To[int32](7),
 				SideEffects: ptr.To(admissionregistrationv1.SideEffectClassNoneOnDryRun), AdmissionReviewVersions: []string{"v1", "v1beta1"},
+				NamespaceSelector: some, ObjectSelector: &metav1.LabelSelector{},
 			}},
 		})
 		g.Expect(c).To(Equal(hook.Configuration{
@@ -79,7 +82,8 @@ func TestFromConfiguration(t *testing.T) {
 				Name: "a.example.com", Values: values(ignore, 7),
 				Service:  &hook.Service{Namespace: "hooks", Name: "hook", Port: 8443, Path: "/mutate"},
 				CABundle: []byte("pem"), Rules: rules, ReviewVersions: []string{"v1", "v1beta1"},
-				SideEffects: admissionregistrationv1.SideEffectClassNoneOnDryRun,
+				SideEffects:       admissionregistrationv1.SideEffectClassNoneOnDryRun,
+				NamespaceSelector: some, ObjectSelector: &metav1.LabelSelector{},
 			}},
 		}))
 	})
@@ -97,10 +101,10 @@ func TestFromConfiguration(t *testing.T) {
 		g.Expect(c.Labels).To(Equal(meta.Labels))
 		g.Expect(c.Hooks).To(Equal([]hook.Hook{
 			{
-				Name: "a.example.com", Mutating: true, Values: values(fail, 10), Rules: rules, ReviewVersions: []string{"v1"},
+				Name: "a.example.com", Mutating: true, Values: values(fail, 10), NoTimeout: true, Rules: rules, ReviewVersions: []string{"v1"},
 				Service: &hook.Service{Namespace: "hooks", Name: "hook", Port: 8443, Path: "/mutate"}, CABundle: []byte("pem"),
 			},
-			{Name: "b.example.com", Index: 1, Mutating: true, Values: values(fail, 10), URL: "https://example.com/"},
+			{Name: "b.example.com", Index: 1, Mutating: true, Values: values(fail, 10), NoTimeout: true, URL: "https://example.com/"},
 		}))
 	})
 
@@ -111,8 +115,8 @@ func TestFromConfiguration(t *testing.T) {
 			{Name: "b"},
 		}})
 		g.Expect(c.Hooks).To(Equal([]hook.Hook{
-			{Name: "a", Values: values(fail, 10), Service: &hook.Service{Name: "s", Port: 443}},
-			{Name: "b", Index: 1, Values: values(fail, 10)},
+			{Name: "a", Values: values(fail, 10), NoTimeout: true, Service: &hook.Service{Name: "s", Port: 443}},
+			{Name: "b", Index: 1, Values: values(fail, 10), NoTimeout: true},
 		}))
 	})
 

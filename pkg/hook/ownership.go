@@ -91,3 +91,21 @@ func (c Configuration) Ours(hookName string) (policy, timeout bool) {
 func (c Configuration) HasOurEntry() bool {
 	return slices.ContainsFunc(c.ManagedFields, func(e metav1.ManagedFieldsEntry) bool { return e.Manager == v1alpha1.FieldManager })
 }
+
+// Managers returns the field managers that own the field at the path, which is written as managedFields does, for example
+// f:metadata, f:labels, f:app; in the order of entries, each once.
+func Managers(entries []metav1.ManagedFieldsEntry, path ...string) []string {
+	var managers []string
+	for _, e := range entries {
+		set, owned := fieldsOf(e), true
+		for _, key := range path {
+			if set, owned = set[key]; !owned {
+				break
+			}
+		}
+		if owned && !slices.Contains(managers, e.Manager) {
+			managers = append(managers, e.Manager)
+		}
+	}
+	return managers
+}

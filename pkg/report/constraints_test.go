@@ -11,48 +11,74 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/apis/guard/v1alpha1"
+	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/decide"
+	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/phase"
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/report"
 )
 
-func TestConstraints(t *testing.T) {
-	finding := v1alpha1.Finding{Reason: v1alpha1.FindingNotGuarded, Name: "policies", Hook: "pods", Message: "A rule says Leave."}
-	for name, tc := range map[string]struct {
-		status           v1alpha1.GuardStatus
-		enforced         gardencorev1beta1.ConditionStatus
-		prepared         gardencorev1beta1.ConditionStatus // empty: not judged
-		preparedReason   string
-		preparedContains string
-	}{
-		"nothing is open and the gate was not judged": {v1alpha1.GuardStatus{}, gardencorev1beta1.ConditionTrue, "", "", ""},
-		"hooks are open":                                {v1alpha1.GuardStatus{Open: 1, Message: "asleep"}, gardencorev1beta1.ConditionFalse, "", "", ""},
-		"Gardener finds nothing by itself":              {gated(v1alpha1.GateOpen, 0), gardencorev1beta1.ConditionTrue, gardencorev1beta1.ConditionTrue, v1alpha1.ReasonGateOpen, "No webhook"},
-		"Gardener finds nothing thanks to us":           {gated(v1alpha1.GateLifted, 0), gardencorev1beta1.ConditionTrue, gardencorev1beta1.ConditionTrue, v1alpha1.ReasonGateLifted, "in time"},
-		"Gardener finds hooks":                          {gated(v1alpha1.GateClosed, 0, finding), gardencorev1beta1.ConditionTrue, gardencorev1beta1.ConditionFalse, v1alpha1.ReasonGateClosed, "policies/pods: A rule says Leave."},
-		"a user's label hides a hook that nobody opens": {gated(v1alpha1.GateOpen, 1, finding), gardencorev1beta1.ConditionTrue, gardencorev1beta1.ConditionFalse, v1alpha1.FindingHidden, "policies/pods"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			g := NewWithT(t)
-			constraints := report.Constraints(&tc.status)
-			g.Expect(constraints[0]).To(And(HaveField("Type", BeEquivalentTo(v1alpha1.ConstraintWebhooksEnforced)), HaveField("Status", tc.enforced)))
-			if tc.prepared == "" {
-				g.Expect(constraints).To(HaveLen(1), "what was not judged is not told")
-				return
-			}
-			g.Expect(constraints[1]).To(And(HaveField("Type", BeEquivalentTo(v1alpha1.ConstraintHibernationPrepared)),
-				HaveField("Status", tc.prepared), HaveField("Reason", tc.preparedReason), HaveField("Message", ContainSubstring(tc.preparedContains))))
-		})
+func gateIs(state v1alpha1.GateState, blocking ...string) *v1alpha1.GateStatus {
+	g := &v1alpha1.GateStatus{State: state, Message: "gate"}
+	for _, reason := range blocking {
+		g.Blocking = append(g.Blocking, v1alpha1.Finding{Reason: reason, Name: "cfg", Hook: "x", Message: strings.Repeat("m", 400)})
 	}
-	t.Run("messages fit a tooltip", func(t *testing.T) {
-		long := finding
-		long.Message = strings.Repeat("x", 1000)
-		status := gated(v1alpha1.GateClosed, 0, long, long)
-		status.Open, status.Message = 1, strings.Repeat("x", 1000)
-		for _, c := range report.Constraints(&status) {
-			NewWithT(t).Expect(len([]rune(c.Message))).To(BeNumerically("<=", 300))
-		}
-	})
+	return g
 }
 
-func gated(state v1alpha1.GateState, unguarded int32, blocking ...v1alpha1.Finding) v1alpha1.GuardStatus {
-	return v1alpha1.GuardStatus{Gate: &v1alpha1.GateStatus{State: state, Unguarded: unguarded, Blocking: blocking}}
+func TestConstraints(t *testing.T) {
+	hidden := gateIs(v1alpha1.GateOpen, v1alpha1.FindingHidden)
+	hidden.Unguarded = 1
+	openHook := []report.Hook{hookIn(decide.Open, open)}
+	for _, tc := range []struct {
+		name               string
+		in                 report.Input
+		enforced, prepared string // status and reason
+	}{
+		{"nothing is open, the gate is", report.Input{Phase: phase.Awake, Gate: gateIs(v1alpha1.GateOpen)}, "True WebhooksEnforced", "True GateOpen"},
+		{"the gate is lifted", report.Input{Phase: phase.Awake, Gate: gateIs(v1alpha1.GateLifted)}, "True WebhooksEnforced", "True GateLifted"},
+		{"the gate is closed for a reason", report.Input{Phase: phase.Awake, Gate: gateIs(v1alpha1.GateClosed, "NotGuarded", "Remediated")},
+			"True WebhooksEnforced", "False NotGuarded"},
+		{"the gate is closed", report.Input{Phase: phase.Awake, Gate: gateIs(v1alpha1.GateClosed)}, "True WebhooksEnforced", "False GateClosed"},
+		{"a label hides what nobody opens", report.Input{Phase: phase.Awake, Gate: hidden}, "True WebhooksEnforced", "False HiddenNotGuarded"},
+		{"nothing was judged yet", report.Input{Phase: phase.Awake}, "True WebhooksEnforced", "Unknown NotJudged"},
+		{"the Shoot sleeps with hooks open", report.Input{Phase: phase.Asleep, Hooks: openHook, Gate: gateIs(v1alpha1.GateLifted)},
+			"False ShootAsleep", "True GateLifted"},
+		{"the Shoot sleeps with nothing open", report.Input{Phase: phase.Asleep, Gate: gateIs(v1alpha1.GateOpen)}, "True WebhooksEnforced", "True GateOpen"},
+		{"hooks are held after a wake-up", report.Input{Phase: phase.WakingUp, Hooks: openHook, Gate: gateIs(v1alpha1.GateLifted)},
+			"False WebhooksFailOpen", "True GateLifted"},
+		{"hooks are open past the deadline", report.Input{Phase: phase.Awake, Hooks: []report.Hook{hookIn(decide.StillOpen, open)}, Gate: gateIs(v1alpha1.GateOpen)},
+			"False WebhooksStillFailOpen", "True GateOpen"},
+		{"the Shoot does not answer with hooks on record", report.Input{Phase: phase.Unreachable, Hooks: openHook, ShootError: "timeout"},
+			"Unknown ShootUnreachable", "Unknown NotJudged"},
+		{"a hook refuses to be opened", report.Input{Phase: phase.GoingDown, Hooks: []report.Hook{hookIn(decide.NotOpenable)}, Gate: gateIs(v1alpha1.GateLifted)},
+			"True WebhooksEnforced", "False NotOpenable"},
+		{"hibernation was let go all the same", report.Input{Phase: phase.Asleep, Hooks: openHook, Cycle: &v1alpha1.Cycle{LetGo: true, MayNotWake: "cfg/x"},
+			Gate: gateIs(v1alpha1.GateLifted)}, "False WebhooksOpening", "False MayNotWake"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			g := NewWithT(t)
+			all := report.Constraints(tc.in)
+			g.Expect(all).To(HaveLen(2))
+			said := map[gardencorev1beta1.ConditionType]string{}
+			for _, c := range all {
+				said[c.Type] = string(c.Status) + " " + c.Reason
+				g.Expect(c.Message).NotTo(BeEmpty())
+				g.Expect(len([]rune(c.Message))).To(BeNumerically("<=", 300))
+			}
+			g.Expect(said).To(Equal(map[gardencorev1beta1.ConditionType]string{
+				v1alpha1.ConstraintWebhooksEnforced: tc.enforced, v1alpha1.ConstraintHibernationPrepared: tc.prepared}))
+		})
+	}
+}
+
+func TestStatusTellsOfTheGateWithinBounds(t *testing.T) {
+	g := NewWithT(t)
+	in := report.Input{Phase: phase.Awake, Gate: gateIs(v1alpha1.GateClosed, make([]string, 30)...)}
+	in.Findings = in.Gate.Blocking
+	s := report.Status(in)
+	g.Expect(s.Findings).To(HaveLen(v1alpha1.MaxFindings))
+	g.Expect(s.Gate.Blocking).To(HaveLen(v1alpha1.MaxFindings))
+	g.Expect([]rune(s.Findings[0].Message)).To(HaveLen(300))
+	g.Expect(in.Gate.Blocking).To(HaveLen(30), "the input stays as it is")
+	_, reason, _ := report.Condition(in)
+	g.Expect(reason).To(Equal(v1alpha1.ReasonEnforced), "the condition is free of gate and findings")
 }

@@ -47,6 +47,9 @@ type Input struct {
 	ConfigError string
 	// ShootError is why the Shoot's API server did not answer; empty when it did.
 	ShootError string
+	// Gate and Findings are those of the last pass that judged them; nil and none before the first.
+	Gate     *v1alpha1.GateStatus
+	Findings []v1alpha1.Finding
 	// ReadOnly is why the record is not rewritten and nothing new is opened; empty when it is.
 	ReadOnly string
 }
@@ -97,7 +100,22 @@ func Status(in Input) *v1alpha1.GuardStatus {
 		s.Hooks = append(s.Hooks, hookStatus(h))
 	}
 	_, _, s.Message = Condition(in)
+	s.Findings = bounded(in.Findings)
+	if in.Gate != nil {
+		s.Gate = in.Gate.DeepCopy()
+		s.Gate.Blocking = bounded(in.Gate.Blocking)
+	}
 	return s
+}
+
+// bounded cuts findings and their messages.
+func bounded(findings []v1alpha1.Finding) []v1alpha1.Finding {
+	var out []v1alpha1.Finding
+	for _, f := range findings[:min(len(findings), v1alpha1.MaxFindings)] {
+		f.Message = short(f.Message)
+		out = append(out, f)
+	}
+	return out
 }
 
 // sorted puts what needs attention first; the rest of the order only has to be the same each time.

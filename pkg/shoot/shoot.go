@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The gardener-extension-shoot-hibernation-guard Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package shoot holds the connections to the Shoots' API servers: at most one per Shoot, none to a Shoot that sleeps or has
-// nothing on record.
+// Package shoot holds the connections to the Shoots' API servers: at most one per Shoot, none to a Shoot that sleeps; one that
+// is awake is connected to only as long as it is looked at.
 package shoot
 
 import (
@@ -113,6 +113,7 @@ type Connection struct {
 	watched *watched
 	// interest are the namespaces of backends: pods, services and endpoints elsewhere change nothing.
 	interest sync.Map
+	groups   sync.Map // API group -> whether it is served
 }
 
 // errUnusable says that a Secret holds nothing to connect with: no token was issued yet, or somebody changed it.

@@ -46,7 +46,7 @@ func (d Difference) String() string {
 
 // Snapshot is the content of all webhook configurations at a time: each field with its value, by the hook, or by the
 // configuration for what is outside of its hooks. Left out is only what changes with every write: resourceVersion,
-// generation, and the times in managedFields.
+// generation, the times in managedFields, and what a claim is: its label, and the entry of its manager in managedFields.
 type Snapshot struct {
 	fields map[HookID]map[string]string
 }
@@ -141,6 +141,9 @@ func (s Snapshot) add(kind string, configuration client.Object) error {
 	whole := map[string]string{FieldPresence: "true"}
 	s.fields[id] = whole
 	metadata, _ := object["metadata"].(map[string]any)
+	if labels, _ := metadata["labels"].(map[string]any); labels[v1alpha1.ClaimLabel] == v1alpha1.ClaimValue {
+		delete(labels, v1alpha1.ClaimLabel)
+	}
 	for field, value := range metadata {
 		switch field {
 		case "resourceVersion", "generation", "managedFields":
@@ -173,6 +176,9 @@ func (s Snapshot) add(kind string, configuration client.Object) error {
 
 func addManagedFields(fields map[string]string, entries []metav1.ManagedFieldsEntry) {
 	for _, e := range entries {
+		if e.Manager == v1alpha1.ClaimFieldManager {
+			continue
+		}
 		name := FieldManaged + e.Manager + "/" + string(e.Operation)
 		if e.Subresource != "" {
 			name += "/" + e.Subresource

@@ -89,7 +89,8 @@ func (c *cycle) reaction() time.Duration {
 // configuration, in parallel; all else comes after.
 func (c *cycle) expectCallInOrder() {
 	begin := c.sleep[bench.StepHibernateExtension].Begun
-	asked := c.shootEvents(bench.Filter{UserAgent: bench.ControllerAgent, Since: begin, Until: c.sleep[bench.StepWaitHibernatedExtension].Ended})
+	asked := pick(c.shootEvents(bench.Filter{UserAgent: bench.ControllerAgent, Since: begin, Until: c.sleep[bench.StepWaitHibernatedExtension].Ended}),
+		func(e auditv1.Event) bool { return e.ObjectRef != nil }) // without the question whether the Shoot is a seed
 	opens := func(e auditv1.Event) bool { return e.Verb == "patch" && e.ObjectRef.APIGroup == admissionGroup }
 	patches := pick(asked, opens)
 	var patched []string

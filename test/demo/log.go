@@ -99,7 +99,7 @@ func keysOf(maps ...map[string]hook.Values) func(func(string) bool) {
 }
 
 // foreignWrites are the writes of the guard that changed more than the failure policy and timeout of hooks, its own
-// annotation and field ownership.
+// annotation, the label of a claim, and field ownership.
 func foreignWrites(events []auditv1.Event) ([]string, error) {
 	var found []string
 	states := map[string]client.Object{}
@@ -121,6 +121,9 @@ func withoutOurFields(o client.Object) client.Object {
 	annotations := o.GetAnnotations()
 	delete(annotations, v1alpha1.OriginalsAnnotation)
 	o.SetAnnotations(annotations)
+	labels := o.GetLabels()
+	delete(labels, v1alpha1.ClaimLabel)
+	o.SetLabels(labels)
 	o.SetManagedFields(nil)
 	o.SetResourceVersion("")
 	o.SetGeneration(0)

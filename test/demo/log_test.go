@@ -122,6 +122,10 @@ func TestForeignWrites(t *testing.T) {
 			c.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: v1alpha1.FieldManager}}
 			c.Generation = 2
 		}), false},
+		{"the label of a claim", written(2, "2", guardAgent, &closed, func(c *configuration) {
+			c.Labels = map[string]string{v1alpha1.ClaimLabel: v1alpha1.ClaimValue}
+		}), false},
+		{"another label", written(2, "2", guardAgent, &closed, func(c *configuration) { c.Labels = map[string]string{"a": "b"} }), true},
 		{"another annotation", written(2, "2", guardAgent, &open, func(c *configuration) { c.Annotations = map[string]string{"a": "b"} }), true},
 		{"a caBundle", written(2, "2", guardAgent, &open, func(c *configuration) { c.Webhooks[0].ClientConfig.CABundle = []byte("a") }), true},
 		{"a rule", written(2, "2", guardAgent, &open, func(c *configuration) { c.Webhooks[0].MatchPolicy = ptr.To(admissionregistrationv1.Exact) }), true},

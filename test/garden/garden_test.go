@@ -40,6 +40,7 @@ import (
 
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/apis/guard/v1alpha1"
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/garden"
+	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/phase"
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/report"
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/test/bench"
 )
@@ -197,12 +198,15 @@ func hibernationIsRefused(l *landscape) {
 
 func constraintsStay(l *landscape) {
 	constraints := garden.New(l.garden.Client(), clock.RealClock{})
-	open := &v1alpha1.GuardStatus{Open: 2, Message: "The Shoot sleeps, 2 webhooks are fail-open until it is awake.", Gate: &v1alpha1.GateStatus{State: v1alpha1.GateLifted}}
+	open := report.Input{
+		Phase: phase.Asleep, Gate: &v1alpha1.GateStatus{State: v1alpha1.GateLifted, Message: "Lifted."},
+		Hooks: report.FromRecord(map[string]v1alpha1.HookRecord{"one": {Hook: "one"}, "two": {Hook: "two"}}),
+	}
 	l.Expect(constraints.Write(l.ctx, l.key(), report.Constraints(open))).To(Succeed())
 	written := l.gardenlet.Shoot()
 	enforced, prepared := l.constraint(v1alpha1.ConstraintWebhooksEnforced), l.constraint(v1alpha1.ConstraintHibernationPrepared)
 	l.Expect(enforced.Status).To(Equal(gardencorev1beta1.ConditionFalse))
-	l.Expect(enforced.Message).To(Equal(open.Message))
+	l.Expect(enforced.Message).To(Equal("The Shoot sleeps, 2 webhooks are fail-open until it is awake."))
 	l.Expect(prepared.Status).To(Equal(gardencorev1beta1.ConditionTrue))
 
 	l.Expect(constraints.Write(l.ctx, l.key(), report.Constraints(open))).To(Succeed())

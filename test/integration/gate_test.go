@@ -43,9 +43,10 @@ type gate struct {
 
 // request to the Shoot's API server.
 type request struct {
-	user, verb, resource, namespace, name, body string
-	at                                          time.Time
-	code                                        int // 0 until it is answered
+	user                                  string
+	verb, resource, namespace, name, body string // resource of a request that is about none is its path
+	at                                    time.Time
+	code                                  int // 0 until it is answered
 }
 
 func (r request) writes() bool {
@@ -225,8 +226,11 @@ func (g *gate) handler(next http.Handler) http.Handler {
 			return // the client went
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
-		if info.Name == "" && r.Method == http.MethodGet {
+		if info.IsResourceRequest && info.Name == "" && r.Method == http.MethodGet {
 			g.narrow(r)
+		}
+		if !info.IsResourceRequest {
+			info.Resource = info.Path
 		}
 		noted := &request{
 			user: userOf(r), verb: info.Verb, resource: info.Resource, namespace: info.Namespace, name: info.Name, body: string(body), at: time.Now(),

@@ -30,6 +30,8 @@ type hookOf struct {
 	timeout      int32
 	// backend is a Service, "backend" by default; group the API group of its only rule, by default that of pods.
 	backend, group string
+	// resource is pods by default, of which no story has any that its hooks select.
+	resource string
 }
 
 // full is the name of a configuration in the Shoot, hookName that of a hook; short says both in a story's words.
@@ -70,6 +72,9 @@ func (s *theShoot) newHook(h hookOf) admissionregistrationv1.ValidatingWebhook {
 			},
 		}},
 		ObjectSelector: &metav1.LabelSelector{MatchLabels: map[string]string{shootLabel: "none"}},
+	}
+	if h.resource != "" {
+		w.Rules[0].Resources = []string{h.resource}
 	}
 	if h.backend == "" {
 		w.ClientConfig.Service.Name = "backend"

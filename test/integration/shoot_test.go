@@ -25,6 +25,7 @@ import (
 
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/access"
 	configv1alpha1 "github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/apis/config/v1alpha1"
+	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/apis/guard/v1alpha1"
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/test/bench"
 )
 
@@ -45,6 +46,8 @@ type theShoot struct {
 	requestTimeout time.Duration
 	// noFallback turns the fallback to Gardener's kubeconfig off.
 	noFallback bool
+	// constraint is what the operator of the landscape says about Gardener's constraint.
+	constraint v1alpha1.ConstraintHandling
 
 	before     bench.Snapshot
 	askedAt    time.Time // when gardenlet called last
@@ -97,7 +100,7 @@ func newShootWithoutExtension(t *testing.T, options ...option) *theShoot {
 	t.Parallel()
 	s := &theShoot{
 		WithT: NewWithT(t), t: t, name: fmt.Sprintf("shoot--it--%02d", stories.Add(1)), clock: &movableClock{},
-		providerConfig: guardConfig(quick), requestTimeout: time.Second, pods: map[string]int{},
+		providerConfig: guardConfig(quick), requestTimeout: time.Second, constraint: v1alpha1.ConstraintLift, pods: map[string]int{},
 	}
 	for _, o := range options {
 		o(s)
@@ -303,5 +306,6 @@ func (s *theShoot) controllerConfig() *configv1alpha1.ControllerConfiguration {
 	config.ShootClient.Timeout = &metav1.Duration{Duration: s.requestTimeout}
 	config.ShootClient.TokenPatience = &metav1.Duration{Duration: tokenPatience}
 	*config.ShootClient.AdminFallback = !s.noFallback
+	config.HibernationConstraint = &s.constraint
 	return config
 }

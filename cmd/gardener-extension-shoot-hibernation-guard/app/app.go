@@ -150,7 +150,7 @@ func (c Controllers) AddToManager(ctx context.Context, mgr manager.Manager) erro
 		Seed: mgr.GetClient(), Fresh: mgr.GetAPIReader(),
 		Garden: constraints,
 		Events: mgr.GetEventRecorder(Name), Clock: c.Clock,
-		SyncPeriod: c.Config.Care.SyncPeriod.Duration, Loop: loop.Continue,
+		SyncPeriod: c.Config.Care.SyncPeriod.Duration, Constraint: *c.Config.HibernationConstraint, Loop: loop.Continue,
 		TokenPatience: c.Config.ShootClient.TokenPatience.Duration, AdminFallback: *c.Config.ShootClient.AdminFallback,
 		Shoots: shoot.NewConnections(mgr.GetClient(), loop.Notify, shoot.Options{
 			Timeout: c.Config.ShootClient.Timeout.Duration, QPS: *c.Config.ShootClient.QPS, Burst: int(*c.Config.ShootClient.Burst),

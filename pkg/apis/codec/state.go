@@ -24,7 +24,7 @@ var stateKind = guardv1alpha1.SchemeGroupVersion.WithKind("GuardState")
 //
 // newer says that a later binary wrote the record: what is understood is returned and may be restored, but the state must
 // not be written. An error means the same, for a record that was damaged: it names what could not be decoded, and the
-// state, never nil, holds the hooks that could. It must not be taken for a record of all that is open.
+// state, never nil, holds the hooks and claims that could. It must not be taken for a record of all that is open.
 func DecodeState(raw *runtime.RawExtension) (state *guardv1alpha1.GuardState, newer bool, err error) {
 	state = &guardv1alpha1.GuardState{TypeMeta: typeMeta(stateKind), Revision: guardv1alpha1.StateRevision}
 	data, err := bytesOf(raw)
@@ -36,6 +36,7 @@ func DecodeState(raw *runtime.RawExtension) (state *guardv1alpha1.GuardState, ne
 		Revision        json.RawMessage            `json:"revision"`
 		Cycle           json.RawMessage            `json:"cycle"`
 		Hooks           map[string]json.RawMessage `json:"hooks"`
+		Claims          map[string]json.RawMessage `json:"claims"`
 		LastGoodConfig  json.RawMessage            `json:"lastGoodConfig"`
 	}
 	if err := utiljson.Unmarshal(data, &parts); err != nil {
@@ -52,24 +53,36 @@ func DecodeState(raw *runtime.RawExtension) (state *guardv1alpha1.GuardState, ne
 		decodePart("cycle", parts.Cycle, &state.Cycle),
 		decodePart("lastGoodConfig", parts.LastGoodConfig, &state.LastGoodConfig),
 	}
-	for _, key := range slices.Sorted(maps.Keys(parts.Hooks)) {
-		var record *guardv1alpha1.HookRecord
-		if err := decodePart(fmt.Sprintf("hooks[%q]", key), parts.Hooks[key], &record); err != nil {
-			errs = append(errs, err)
-		} else if record == nil {
-			errs = append(errs, fmt.Errorf("failed to decode GuardState: hooks[%q]: the record is empty", key))
-		} else {
-			if state.Hooks == nil {
-				state.Hooks = map[string]guardv1alpha1.HookRecord{}
-			}
-			state.Hooks[key] = *record
-		}
-	}
+	var hookErrs, claimErrs []error
+	state.Hooks, hookErrs = decodeEntries[guardv1alpha1.HookRecord]("hooks", parts.Hooks)
+	state.Claims, claimErrs = decodeEntries[guardv1alpha1.Claim]("claims", parts.Claims)
+	errs = append(append(errs, hookErrs...), claimErrs...)
 	if state.Revision < 1 {
 		errs = append(errs, fmt.Errorf("failed to decode GuardState: revision: %d is less than 1", state.Revision))
 	}
 	newer = state.Revision > guardv1alpha1.StateRevision || kind.Version != stateKind.Version
 	return state, newer, errors.Join(errs...)
+}
+
+// decodeEntries decodes a map entry by entry: what is wrong with one must not cost another its record.
+func decodeEntries[T any](name string, parts map[string]json.RawMessage) (map[string]T, []error) {
+	var entries map[string]T
+	var errs []error
+	for _, key := range slices.Sorted(maps.Keys(parts)) {
+		var entry *T
+		where := fmt.Sprintf("%s[%q]", name, key)
+		if err := decodePart(where, parts[key], &entry); err != nil {
+			errs = append(errs, err)
+		} else if entry == nil {
+			errs = append(errs, fmt.Errorf("failed to decode GuardState: %s: the record is empty", where))
+		} else {
+			if entries == nil {
+				entries = map[string]T{}
+			}
+			entries[key] = *entry
+		}
+	}
+	return entries, errs
 }
 
 // decodePart leaves into as it is if data is absent or cannot be decoded.

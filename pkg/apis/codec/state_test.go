@@ -38,6 +38,10 @@ func fullState() *v1alpha1.GuardState {
 			v1alpha1.HookKey(record.Kind, record.Configuration, record.UID, record.Hook): record,
 			v1alpha1.HookKey(other.Kind, other.Configuration, other.UID, other.Hook):     other,
 		},
+		Claims: map[string]v1alpha1.Claim{
+			v1alpha1.ClaimKey("ConfigMap", "kyverno", "kyverno", "2"): {
+				Kind: "ConfigMap", Namespace: "kyverno", Name: "kyverno", UID: "2", Since: at, Pending: true, Removed: 1, KeyAdded: true},
+		},
 		LastGoodConfig: &runtime.RawExtension{Raw: []byte(`{"mode":"Report"}`)},
 	}
 }
@@ -86,7 +90,7 @@ func TestDecodeState(t *testing.T) {
 	t.Run("unknown fields are ignored", func(t *testing.T) {
 		g := NewWithT(t)
 		state, newer, err := codec.DecodeState(change(t, func(state map[string]any) {
-			state["claims"] = []any{"a"}
+			state["later"] = []any{"a"}
 			hook(state)["colour"] = "red"
 		}))
 		g.Expect(err).NotTo(HaveOccurred())
@@ -160,7 +164,7 @@ func TestEncodeState(t *testing.T) {
 		state := &v1alpha1.GuardState{}
 		raw, err := codec.EncodeState(state)
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(raw.Raw).To(MatchJSON(`{"apiVersion":"hibernation-guard.extensions.gardener.cloud/v1alpha1","kind":"GuardState","revision":1}`))
+		g.Expect(raw.Raw).To(MatchJSON(`{"apiVersion":"hibernation-guard.extensions.gardener.cloud/v1alpha1","kind":"GuardState","revision":2}`))
 		g.Expect(*state).To(Equal(v1alpha1.GuardState{}))
 	})
 	t.Run("the same state gives the same bytes", func(t *testing.T) {

@@ -57,8 +57,13 @@ func (a *actuator) ForceDelete(ctx context.Context, log logr.Logger, ex *extensi
 }
 
 // Migrate leaves the rights in the Shoot to the next seed. The record travels in status.state, and the Shoot must not be written
-// to.
-func (a *actuator) Migrate(ctx context.Context, _ logr.Logger, ex *extensionsv1alpha1.Extension) error {
+// to. Only an Extension that is deleted anyway takes leave of the Shoot, as far as that is possible at once.
+func (a *actuator) Migrate(ctx context.Context, log logr.Logger, ex *extensionsv1alpha1.Extension) error {
+	if ex.DeletionTimestamp != nil {
+		if _, err := a.pass(ctx, log, ex, true); err != nil {
+			log.Error(err, "Failed to take leave of the Shoot before its control plane moves")
+		}
+	}
 	return access.Leave(ctx, a.guard.Seed, ex.Namespace)
 }
 

@@ -45,7 +45,8 @@ const (
 	// tells of the wake-up by a new timestamp anyway.
 	heldRequeue       = 5 * time.Second
 	heldAsleepRequeue = time.Minute
-	// awakePatience is how long a deleted Extension of an awake Shoot is held for hooks that are still open (design section 6).
+	// awakePatience is how long a deleted Extension of an awake Shoot is held for hooks that are still open,
+	// and any for claims that could not be given up (design section 6).
 	awakePatience = 2 * time.Minute
 )
 
@@ -159,9 +160,9 @@ func holds(out guard.Outcome, deleted, now time.Time) bool {
 	case out.Phase == phase.Asleep, out.HibernationEnabled:
 		return true
 	case out.Phase == phase.Awake:
-		return out.OnRecord && now.Sub(deleted) < awakePatience
+		return (out.OnRecord || out.Claimed) && now.Sub(deleted) < awakePatience
 	default:
-		return out.OnRecord && !out.DeadlinePassed
+		return out.OnRecord && !out.DeadlinePassed || out.Claimed && now.Sub(deleted) < awakePatience
 	}
 }
 

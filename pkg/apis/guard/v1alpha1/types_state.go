@@ -11,8 +11,8 @@ import (
 )
 
 // StateRevision is the revision of GuardState that this binary writes. It is raised when a field is added whose loss would
-// matter. A binary that meets a higher one restores what it understands and writes no state.
-const StateRevision = 1
+// matter: 2 has claims. A binary that meets a higher one restores what it understands and writes no state.
+const StateRevision = 2
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
@@ -137,9 +137,15 @@ type Claim struct {
 	UID types.UID `json:"uid"`
 	// Since is when the label was set first.
 	Since metav1.Time `json:"since"`
+	// Pending says that the label is about to be set: it goes on record first, and whether it was set is not known yet.
+	// +optional
+	Pending bool `json:"pending,omitempty"`
 	// Removed counts how often somebody else took the label off. After the second time it is not set again.
 	// +optional
 	Removed int `json:"removed,omitempty"`
+	// KeyAdded says of Kyverno's ConfigMap that it had no webhookLabels before.
+	// +optional
+	KeyAdded bool `json:"keyAdded,omitempty"`
 }
 
 // Backend names the Service behind a hook.

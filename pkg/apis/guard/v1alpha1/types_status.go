@@ -87,6 +87,9 @@ const (
 type GateStatus struct {
 	// State of the gate.
 	State GateState `json:"state"`
+	// Message is one sentence on the whole.
+	// +optional
+	Message string `json:"message,omitempty"`
 	// Claimed counts the webhook configurations that carry the label because of the guard.
 	// +optional
 	Claimed int32 `json:"claimed,omitempty"`

@@ -128,11 +128,17 @@ const (
 	ConstraintWebhooksEnforced = "WebhooksEnforced"
 	// ConstraintHibernationPrepared (True): the gate is open, and the guard opens every hook that keeps it in question.
 	ConstraintHibernationPrepared = "HibernationPrepared"
+)
 
-	// ReasonGateOpen (HibernationPrepared is True): Gardener's check finds nothing.
-	ReasonGateOpen = "NothingProblematic"
-	// ReasonGateLifted (HibernationPrepared is True): the guard opens every hook that Gardener's check would find.
-	ReasonGateLifted = "ConstraintLifted"
-	// ReasonGateClosed (HibernationPrepared is False): Gardener's check finds hooks; the message names them.
-	ReasonGateClosed = "ConstraintNotLifted"
+// Reasons of the constraints. Those of WebhooksEnforced are the condition's; those of HibernationPrepared are these, that of the
+// first finding in GateStatus.Blocking, NotOpenable and MayNotWake.
+const (
+	// ReasonGateOpen (True): Gardener lets the Shoot hibernate without any help of the guard.
+	ReasonGateOpen = "GateOpen"
+	// ReasonGateLifted (True): it does because of the guard's claims.
+	ReasonGateLifted = "GateLifted"
+	// ReasonGateClosed (False): it does not.
+	ReasonGateClosed = "GateClosed"
+	// ReasonNotJudged (Unknown): no pass over the awake Shoot has been made yet.
+	ReasonNotJudged = "NotJudged"
 )
