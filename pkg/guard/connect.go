@@ -6,6 +6,7 @@ package guard
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -47,6 +48,14 @@ func (p *pass) connect(ctx context.Context) error {
 		return last
 	}
 	return err
+}
+
+// notReached says why the Shoot could not be looked at.
+func notReached(cause error) error {
+	if shoot.NoAccess(cause) || errors.Is(cause, errNotRenewed) {
+		return fmt.Errorf("the extension has no access to the Shoot: %w", cause)
+	}
+	return fmt.Errorf("the Shoot's API server does not answer: %w", cause)
 }
 
 // inTransition says whether the Shoot goes to sleep or wakes up, or has not come to the end of that.

@@ -297,7 +297,7 @@ func (p *pass) unreachable(ctx context.Context, cause error) (Outcome, error) {
 	if p.call() { // as far as the phase goes without the API server
 		p.beginCycle()
 		if p.phase == phase.GoingDown && !p.settings().Report {
-			holdBack = p.holdBack(fmt.Errorf("the Shoot's API server does not answer: %w", cause))
+			holdBack = p.holdBack(notReached(cause))
 		}
 	}
 	p.facts.APIAnswers = false

@@ -4,6 +4,7 @@
 package integration_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -73,7 +74,7 @@ func TestHibernationFallsBackToGardenersAccessForTheCallOnly(t *testing.T) {
 			s.nudge()
 			s.Eventually(s.condition).Should(HavePrefix("Unknown ShootUnreachable"))
 			s.Consistently(func() any { return s.gate.seen(byGardeners) }).WithTimeout(2*time.Second).Should(BeEmpty(), "the loop has its own access only")
-			s.Expect(s.gate.openConnections()).To(BeNumerically("<=", 1))
+			s.Eventually(s.gate.openConnections).Should(BeNumerically("<=", 1))
 
 			s.gate.mend()
 			s.tokens(access.SecretName)
@@ -97,7 +98,7 @@ func TestWithoutFallbackHibernationIsHeldBack(t *testing.T) {
 	s := newShoot(t, withoutFallback)
 	s.expires()
 	s.flowBegins(true)
-	s.Expect(s.callFails()).To(ContainSubstring("hibernation is held back"))
+	s.Expect(s.callFails()).To(And(ContainSubstring("hibernation is held back"), ContainSubstring("no access to the Shoot")))
 	s.Expect(s.standing()).To(Equal(own))
 	s.Expect(s.gate.seen(byGardeners)).To(BeEmpty())
 	s.tokens(access.SecretName)
@@ -208,7 +209,7 @@ func (s *theShoot) onSeed() (names []string) {
 	s.Expect(s.seed().List(s.ctx, secrets, client.InNamespace(s.name))).To(Succeed())
 	s.Expect(s.seed().List(s.ctx, resources, client.InNamespace(s.name))).To(Succeed())
 	for _, secret := range secrets.Items {
-		if secret.Name != v1beta1constants.SecretNameGardenerInternal {
+		if secret.Name != v1beta1constants.SecretNameGardenerInternal && secret.Name != v1beta1constants.SecretNameGardener {
 			names = append(names, secret.Name)
 		}
 	}
@@ -216,4 +217,34 @@ func (s *theShoot) onSeed() (names []string) {
 		names = append(names, resource.Name)
 	}
 	return names
+}
+
+func TestGardenersExternalAccessServesWhereThereIsNoInternalOne(t *testing.T) {
+	s := newShoot(t)
+	internal := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.name, Name: v1beta1constants.SecretNameGardenerInternal}}
+	s.Expect(s.seed().Get(s.ctx, client.ObjectKeyFromObject(internal), internal)).To(Succeed())
+	s.Expect(s.seed().Delete(s.ctx, internal.DeepCopy())).To(Succeed())
+	internal.ObjectMeta = metav1.ObjectMeta{Namespace: s.name, Name: v1beta1constants.SecretNameGardener}
+	s.Expect(s.seed().Create(s.ctx, internal)).To(Succeed())
+	s.losesAccess()
+	s.flowBegins(true)
+	s.call()
+	s.Expect(s.standing()).To(Equal(open))
+	s.Expect(s.onSeed()).To(ContainElement(access.SecretName))
+}
+
+func TestNamespaceOfAMissingServiceIsGotAndNotWatched(t *testing.T) {
+	s := newShoot(t)
+	s.validating("orphan", hookOf{name: "orphan", policy: "Fail", timeout: 10, backend: "nowhere"})
+	s.hibernates()
+	s.wakesUp()
+	s.Eventually(s.watches).Should(HaveLen(7), "the loop watches")
+	s.nodesJoin()
+	s.Eventually(s.standing).Should(Equal(with(own, "orphan/orphan", "Ignore 3s")))
+	s.Expect(s.condition()).To(ContainSubstring("orphan"))
+	asked := s.gate.seen(func(r request) bool { return r.resource == "namespaces" })
+	s.Expect(asked).NotTo(BeEmpty())
+	for _, r := range asked {
+		s.Expect(fmt.Sprint(r.verb, " ", r.code)).To(Equal("get 200"))
+	}
 }
