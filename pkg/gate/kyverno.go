@@ -77,11 +77,16 @@ func (d *decision) configMap(cm *ConfigMap, want, labelledAll bool) {
 		d.kyvernoNote("%s in the ConfigMap %s/%s is no JSON object of strings, and Kyverno does not read it either. Mend it.", KyvernoKey, cm.Namespace, KyvernoName)
 		return
 	}
+	key := v1alpha1.ClaimKey(configMap, cm.Namespace, KyvernoName, cm.UID)
+	// All labels are one field. Who only changed another one owns it now, but not our label; who applies the whole wants it.
+	managers := cm.Appliers
+	if d.claims[key].Pending {
+		managers = cm.Managers
+	}
 	o := object{
 		kind: configMap, namespace: cm.Namespace, name: KyvernoName, uid: cm.UID,
-		value: labels[v1alpha1.ClaimLabel], managers: cm.Managers, keyAdded: cm.Labels == nil,
+		value: labels[v1alpha1.ClaimLabel], managers: managers, keyAdded: cm.Labels == nil,
 	}
-	key := v1alpha1.ClaimKey(o.kind, o.namespace, o.name, o.uid)
 	set, act := d.step(o, want)
 	if act {
 		d.result.Actions = append(d.result.Actions, Action{Key: key, Set: set, ConfigMap: cm})

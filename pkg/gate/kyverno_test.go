@@ -48,6 +48,12 @@ func withLabels(labels *string, managers ...string) *gate.ConfigMap {
 	return &gate.ConfigMap{Namespace: "hooks", Found: true, UID: "cm", ResourceVersion: "5", Labels: labels, Managers: managers}
 }
 
+func appliedBy(cm *gate.ConfigMap, manager string) *gate.ConfigMap {
+	cm.Appliers = []string{manager}
+	cm.Managers = append(cm.Managers, manager)
+	return cm
+}
+
 func TestDecideOnKyverno(t *testing.T) {
 	const ours = v1alpha1.ClaimFieldManager
 	lift := gate.Settings{KyvernoLabels: true}
@@ -79,7 +85,11 @@ func TestDecideOnKyverno(t *testing.T) {
 		{"one hook that is no longer opened gives all of it up", allLabelled(blocked()), kyvernoClaim(), lift, withLabels(ptr.To(helmLabels), ours), false,
 			"", "unset", "claimed", []string{"HiddenNotGuarded"}},
 		{"what is left is given up", allLabelled(theKyverno()), kyvernoClaim(), leave, withLabels(ptr.To(helmLabels), ours), false, "", "unset", "claimed", nil},
-		{"what the user has taken over is not removed", allLabelled(theKyverno()), kyvernoClaim(), leave, withLabels(ptr.To(helmLabels), "argocd"), false,
+		{"what the user applies himself is not removed", allLabelled(theKyverno()), kyvernoClaim(), leave, appliedBy(withLabels(ptr.To(helmLabels), ours), "argocd"), false,
+			"", "none", "none", nil},
+		{"what is left is given up although somebody edited another label", allLabelled(theKyverno()), kyvernoClaim(), leave,
+			withLabels(ptr.To(helmLabels), "kubectl-edit"), false, "", "unset", "claimed", nil},
+		{"a key somebody else set meanwhile is his", allLabelled(theKyverno()), kyvernoClaim(pending), lift, withLabels(ptr.To(helmLabels), "helm"), false,
 			"", "none", "none", nil},
 		{"what is given up is forgotten", theKyverno(), kyvernoClaim(), leave, withLabels(nil), false, "", "none", "none", []string{"ConstraintLeft"}},
 		{"so is what vanished with its ConfigMap", theKyverno(), kyvernoClaim(), leave, &gate.ConfigMap{Namespace: "hooks"}, false, "", "none", "none", []string{"ConstraintLeft"}},

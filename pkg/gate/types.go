@@ -67,8 +67,8 @@ type ConfigMap struct {
 	GardenerManaged bool
 	// Labels is the value of KyvernoKey, nil if the key is absent.
 	Labels *string
-	// Managers are the field managers that own that value.
-	Managers []string
+	// Managers are the field managers that own that value; Appliers are those among them that applied it server-side.
+	Managers, Appliers []string
 }
 
 // Input is all that is decided on.

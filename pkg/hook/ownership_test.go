@@ -299,3 +299,21 @@ func applyJSON(g *WithT, o any, p hook.Patch) ([]byte, error) {
 	g.Expect(err).NotTo(HaveOccurred())
 	return patch.Apply(document)
 }
+
+func TestManagers(t *testing.T) {
+	g := NewWithT(t)
+	entry := func(manager, fields string) metav1.ManagedFieldsEntry {
+		return metav1.ManagedFieldsEntry{Manager: manager, FieldsV1: metav1.NewFieldsV1(fields)}
+	}
+	entries := []metav1.ManagedFieldsEntry{
+		entry("a", `{"f:metadata":{"f:labels":{".":{},"f:x":{}}}}`),
+		entry("b", `{"f:metadata":{"f:labels":{".":{}}}}`),
+		entry("a", `{"f:metadata":{"f:labels":{"f:x":{}}}}`),
+		entry("c", `{"f:metadata":{"f:labels":{"f:x":{}}}}`),
+		{Manager: "d"},
+		entry("e", `not JSON`),
+	}
+	g.Expect(hook.Managers(entries, "f:metadata", "f:labels", "f:x")).To(Equal([]string{"a", "c"}))
+	g.Expect(hook.Managers(entries, "f:metadata", "f:labels")).To(Equal([]string{"a", "b", "c"}))
+	g.Expect(hook.Managers(entries, "f:data")).To(BeEmpty())
+}

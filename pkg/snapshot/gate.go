@@ -5,6 +5,7 @@ package snapshot
 
 import (
 	"context"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -37,6 +38,10 @@ func ConfigMapFacts(o *corev1.ConfigMap) *gate.ConfigMap {
 		Namespace: o.Namespace, Found: true, UID: o.UID, ResourceVersion: o.ResourceVersion, GardenerManaged: managed,
 		Managers: hook.Managers(o.ManagedFields, "f:data", "f:"+gate.KyvernoKey),
 	}
+	applied := slices.DeleteFunc(slices.Clone(o.ManagedFields), func(e metav1.ManagedFieldsEntry) bool {
+		return e.Operation != metav1.ManagedFieldsOperationApply
+	})
+	facts.Appliers = hook.Managers(applied, "f:data", "f:"+gate.KyvernoKey)
 	if value, has := o.Data[gate.KyvernoKey]; has {
 		facts.Labels = &value
 	}
