@@ -157,7 +157,7 @@ func TestMigrationWritesNothingAndKeepsTheRecord(t *testing.T) {
 	s.apiServerStarts()
 	s.Expect(s.gardenlet(true).MigrateBeforeKubeAPIServer(s.ctx)).To(Succeed())
 	s.Expect(s.gardenlet(true).WaitMigrateBeforeKubeAPIServer(s.ctx)).To(Succeed())
-	s.Expect(s.lookup().Finalizers).To(BeEmpty())
+	s.Eventually(func() []string { return s.lookup().Finalizers }).Should(BeEmpty())
 	s.Expect(s.state()).To(Equal(record))
 	s.nudge()
 	s.Consistently(s.touched).Should(BeEmpty())
