@@ -121,6 +121,7 @@ func (p *pass) take(plan plan, a answer) {
 		delete(p.memory.refusals, key)
 	case a.readError != nil:
 		p.failures[key] = a.readError
+		return // it is not gone, only not known
 	case apierrors.IsInvalid(err):
 		p.refused(plan, a)
 	case !apierrors.IsConflict(err) && !apierrors.IsNotFound(err):

@@ -47,7 +47,7 @@ func TestHibernationWaitsForTheTokenThatIsRenewedInTime(t *testing.T) {
 	s.expires()
 	s.flowBegins(true)
 	s.asked()
-	s.Consistently(func() any { return s.gate.seen(byOwn) }).Should(BeEmpty(), "an overdue token is not asked with")
+	s.Consistently(func() any { return s.gate.seen(func(r request) bool { return byOwn(r) && isPatch(r) }) }).Should(BeEmpty(), "an overdue token is not written with")
 	s.tokens(access.SecretName)
 	s.Eventually(s.succeeded).Should(BeTrue())
 	s.Expect(s.standing()).To(Equal(open))

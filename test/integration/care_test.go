@@ -6,6 +6,7 @@ package integration_test
 import (
 	"context"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -132,11 +133,11 @@ func TestReportForTheOwnerIsWrittenOnChangeOnly(t *testing.T) {
 	s.Expect(touches()).To(BeEmpty())
 	withFlagged(s)
 	s.aPassLater()
-	s.Eventually(touches).ShouldNot(BeEmpty())
-	written := touches()
+	writes := func() []request { return slices.DeleteFunc(touches(), func(r request) bool { return !r.writes() }) }
+	s.Eventually(writes).ShouldNot(BeEmpty())
+	written := writes()
 	report := &v1alpha1.GuardStatus{}
 	last := written[len(written)-1]
-	s.Expect(last.verb).To(BeElementOf("patch", "create", "update"))
 	var body struct {
 		Data map[string]string `json:"data"`
 	}

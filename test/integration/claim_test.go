@@ -159,7 +159,7 @@ func TestConfigurationWithAHookThatIsLeftIsNotClaimed(t *testing.T) {
 }
 
 func TestClaimedHookThatMayNoLongerBeOpenedHoldsHibernationBack(t *testing.T) {
-	s, _ := newFlaggedShoot(t)
+	s, _ := newFlaggedShoot(t, withRequestTimeout(5*time.Second)) // nothing else holds it back
 	s.enabled()
 	s.Eventually(s.gateSays).Should(Equal("Lifted"))
 	s.providerConfig = guardConfig(quick + `,"webhooks":[{"hook":"nodes.hooks.example.com","action":"Leave"}]`)

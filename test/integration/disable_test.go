@@ -158,7 +158,7 @@ func TestMigrationWritesNothingAndKeepsTheRecord(t *testing.T) {
 	s.apiServerStarts()
 	s.Expect(s.gardenlet(true).MigrateBeforeKubeAPIServer(s.ctx)).To(Succeed())
 	s.Expect(s.gardenlet(true).WaitMigrateBeforeKubeAPIServer(s.ctx)).To(Succeed())
-	s.Eventually(func() []string { return s.lookup().Finalizers }).Should(BeEmpty(), "the library answers first")
+	s.Eventually(func() []string { return s.lookup().Finalizers }).Should(BeEmpty())
 	s.Expect(s.state()).To(Equal(record))
 	s.nudge()
 	s.Consistently(s.touched).Should(BeEmpty())

@@ -89,6 +89,14 @@ func TestHibernationIsHeldBackWhileConfigurationsCannotBePatched(t *testing.T) {
 	})
 }
 
+func TestConfigurationThatCannotBeReadAgainAfterAConflictIsNotTakenForGone(t *testing.T) {
+	s := newShoot(t)
+	s.gate.fails(always, wrong["409"], isPatch)
+	s.gate.fails(always, wrong["500"], func(r request) bool { return r.verb == "get" && r.resource == validatingResource })
+	s.flowBegins(true)
+	s.Expect(s.callFails()).To(And(ContainSubstring("hibernation is held back"), ContainSubstring("policies."+s.name)))
+}
+
 func TestHibernationGoesOnWithoutVerdictsReportAndEvents(t *testing.T) {
 	t.Parallel()
 	each(t, append([]string{"report", "event"}, worldReads...), []string{"no answer", "403"},

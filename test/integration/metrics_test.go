@@ -15,10 +15,10 @@ func TestMetricsShowAShootAsLongAsItHasTheExtension(t *testing.T) {
 	s := newShoot(t)
 	windows := s.window().GetSampleCount()
 	s.hibernates()
-	s.Eventually(s.shown).Should(Equal(map[string]float64{"hooks_open": 3, "hooks_still_open": 0}))
+	s.Eventually(s.shown).Should(Equal(map[string]float64{"hooks_open": 3, "hooks_still_open": 0, "gate_closed": 0}))
 	s.wakesUp()
 	s.nodesJoin()
-	s.Eventually(s.shown).Should(Equal(map[string]float64{"hooks_open": 0, "hooks_still_open": 0}))
+	s.Eventually(s.shown).Should(Equal(map[string]float64{"hooks_open": 0, "hooks_still_open": 0, "gate_closed": 0}))
 	// Other stories may add to the histogram, which has no label for the Shoot.
 	s.Expect(s.window().GetSampleCount()).To(BeNumerically(">=", windows+3))
 	s.Expect(s.total("writes_total", "action", "Restore")).To(BeNumerically(">=", 2))
@@ -33,10 +33,10 @@ func TestMetricsShowAShootAsLongAsItHasTheExtension(t *testing.T) {
 
 func TestMetricsCountHooksThatWaitForAPerson(t *testing.T) {
 	s := wakesUpWithADeadHook(t, oneMinute, false)
-	s.Eventually(s.shown).Should(Equal(map[string]float64{"hooks_open": 1, "hooks_still_open": 1}))
+	s.Eventually(s.shown).Should(Equal(map[string]float64{"hooks_open": 1, "hooks_still_open": 1, "gate_closed": 0}))
 	s.comesBack("dead")
 	s.nudge() // instead of five minutes
-	s.Eventually(s.shown).Should(Equal(map[string]float64{"hooks_open": 0, "hooks_still_open": 0}))
+	s.Eventually(s.shown).Should(Equal(map[string]float64{"hooks_open": 0, "hooks_still_open": 0, "gate_closed": 0}))
 }
 
 const metricPrefix = "shoot_hibernation_guard_"

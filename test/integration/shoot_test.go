@@ -6,6 +6,7 @@ package integration_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -91,8 +92,19 @@ func newShoot(t *testing.T, options ...option) *theShoot {
 	s.call()
 	s.flowEnds()
 	s.notTooSoon() // the library may have begun once more, before its cache showed that it is done
+	s.caredFor()
 	s.gate.forget()
 	return s
+}
+
+// caredFor returns when the first care pass is over: the report for the Shoot's owner comes last.
+func (s *theShoot) caredFor() {
+	s.t.Helper()
+	s.Eventually(func() bool {
+		return len(s.gate.seen(func(r request) bool {
+			return r.writes() && r.name == v1alpha1.ReportName && strings.Contains(r.body, "gate:") && r.code != 0
+		})) > 0
+	}).Should(BeTrue())
 }
 
 func newShootWithoutExtension(t *testing.T, options ...option) *theShoot {
