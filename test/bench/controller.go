@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
 )
 
 const (
@@ -33,6 +35,8 @@ type ControllerOptions struct {
 	Config string
 	// LeaderElection turns it on.
 	LeaderElection bool
+	// Garden is what a kubeconfig is injected for, as gardenlet does it if the ControllerDeployment says so; nil: none.
+	Garden *Garden
 }
 
 // Controller is the extension's controller as a process, built from this module.
@@ -89,13 +93,21 @@ func (c *Controller) Start(ctx context.Context) error {
 	c.mu.Lock()
 	c.runs++
 	log := filepath.Join(c.bench.Dir, "log", fmt.Sprintf("%s-%d-%d.log", controllerName, c.port, c.runs))
-	p, err := startChild(command{name: controllerName, path: path, logPath: log, args: args})
+	p, err := startChild(command{name: controllerName, path: path, logPath: log, args: args, env: c.env()})
 	c.child = p
 	c.mu.Unlock()
 	if err != nil {
 		return err
 	}
 	return c.waitReady(ctx, p)
+}
+
+// env is what gardenlet adds to the environment of the container.
+func (c *Controller) env() []string {
+	if c.options.Garden == nil {
+		return nil
+	}
+	return []string{v1beta1constants.EnvGenericGardenKubeconfig + "=" + c.options.Garden.extensionKubeconfig, v1beta1constants.EnvSeedName + "=" + seedNames[0]}
 }
 
 func (c *Controller) args() ([]string, error) {

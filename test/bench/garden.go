@@ -45,6 +45,8 @@ type Garden struct {
 	ports     ports
 	port      int // of gardener-apiserver
 	apis      *child
+	// extensionKubeconfig is the path of what gardenlet injects into extensions.
+	extensionKubeconfig string
 }
 
 // NewGarden starts a Garden and returns when Shoots can be created in it. It leaves nothing behind if it fails.
@@ -85,7 +87,10 @@ func (g *Garden) start(ctx context.Context, log logr.Logger) error {
 	if err := g.registerAPIs(ctx); err != nil {
 		return err
 	}
-	return g.createProject(ctx)
+	if err := g.createProject(ctx); err != nil {
+		return err
+	}
+	return g.admitExtension(ctx)
 }
 
 // startGardenerAPIServer starts it with all of Gardener's admission plugins but two: ResourceReferenceManager, which wants

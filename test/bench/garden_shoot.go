@@ -6,6 +6,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"os"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -40,6 +41,37 @@ func (g *Garden) createProject(ctx context.Context) error {
 		if err := g.Client().Create(ctx, object); err != nil {
 			return fmt.Errorf("failed to create %T: %w", object, err)
 		}
+	}
+	return nil
+}
+
+// extensionUser is the extension's own ServiceAccount in the garden, see docs/extensions/garden-api-access.md of Gardener.
+const extensionUser = "system:serviceaccount:seed-seed:extension-" + ExtensionType
+
+// admitExtension grants the extension in the garden what it uses there of what the seed authorizer would let it do.
+func (g *Garden) admitExtension(ctx context.Context) error {
+	for _, object := range []client.Object{
+		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "extension"}, Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{gardencorev1beta1.GroupName}, Resources: []string{"shoots"}, Verbs: []string{"get"}},
+			{APIGroups: []string{gardencorev1beta1.GroupName}, Resources: []string{"shoots/status"}, Verbs: []string{"patch"}},
+		}},
+		&rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: "extension"},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "extension"},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: extensionUser}},
+		},
+	} {
+		if err := g.Client().Create(ctx, object); err != nil {
+			return fmt.Errorf("failed to create %T: %w", object, err)
+		}
+	}
+	content, err := g.Kubeconfig(extensionUser, "system:serviceaccounts", "system:serviceaccounts:seed-seed")
+	if err != nil {
+		return err
+	}
+	g.extensionKubeconfig = g.file("extension.kubeconfig")
+	if err := os.WriteFile(g.extensionKubeconfig, content, 0o600); err != nil {
+		return fmt.Errorf("failed to write kubeconfig: %w", err)
 	}
 	return nil
 }

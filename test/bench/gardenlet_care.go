@@ -23,7 +23,7 @@ import (
 
 // CareSeedCRDs are what gardenlet's health check of a Shoot wants to list on the seed, beside DefaultSeedCRDs.
 var CareSeedCRDs = []string{
-	"extensions.gardener.cloud_containerruntimes", "extensions.gardener.cloud_controlplanes", "extensions.gardener.cloud_infrastructures",
+	"extensions.gardener.cloud_backupentries", "extensions.gardener.cloud_containerruntimes", "extensions.gardener.cloud_controlplanes", "extensions.gardener.cloud_infrastructures",
 	"extensions.gardener.cloud_networks", "extensions.gardener.cloud_operatingsystemconfigs", "monitoring.coreos.com_prometheuses",
 }
 

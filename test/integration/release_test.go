@@ -10,6 +10,8 @@ import (
 	. "github.com/onsi/gomega"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+
+	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/access"
 )
 
 func TestClaimThatCannotBeGivenUpHoldsTheExtensionForTwoMinutes(t *testing.T) {
@@ -84,6 +86,7 @@ func TestMigrationKeepsClaimsOnRecord(t *testing.T) {
 	s.Eventually(s.find).Should(BeNil())
 	s.flow(gardencorev1beta1.LastOperationTypeRestore, false)
 	s.restores(carried)
+	s.tokens(access.SecretName)
 	s.flowEnds()
 	s.Eventually(s.gateSays).Should(Equal("Lifted"))
 	s.Expect(s.claimed()).To(ConsistOf("on-nodes"))

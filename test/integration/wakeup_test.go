@@ -115,23 +115,17 @@ func TestBackendThatComesAndGoesIsNotStable(t *testing.T) {
 }
 
 func TestHookIsOpenedAgainAtMostThreeTimesAfterItWasGivenBack(t *testing.T) {
-	s := newShoot(t, withConfig(`,"stabilization":"1m"`)) // the watch after a restore lasts as long, however slow the machine is
+	s := newShoot(t, withConfig(`,"stabilization":"5s"`)) // the watch after a restore is as long; a slow machine needs it
 	s.hibernates()
 	s.wakesUp()
 	s.nodesJoin()
-	isRestored := func() {
-		s.aPassLater() // sees the backend ready
-		s.later(61 * time.Second)
-		s.nudge()
-		s.Eventually(s.standing).Should(Equal(own))
-	}
 	for range 3 {
-		isRestored()
+		s.Eventually(s.standing).Should(Equal(own))
 		s.goes("backend")
 		s.Eventually(s.standing).Should(Equal(open))
 		s.comesBack("backend")
 	}
-	isRestored()
+	s.Eventually(s.standing).Should(Equal(own))
 	s.goes("backend")
 	s.Eventually(s.condition).Should(HavePrefix("Progressing RestoreFailed: Given back three times in vain"))
 	s.Expect(s.standing()).To(Equal(own))
