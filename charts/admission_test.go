@@ -6,6 +6,7 @@ package charts_test
 import (
 	"testing"
 
+	gardenerutils "github.com/gardener/gardener/pkg/utils/gardener"
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -19,7 +20,7 @@ import (
 func TestAdmissionRuntime(t *testing.T) {
 	g := NewWithT(t)
 	objects := charttest.AdmissionRuntime.Render(t, nil)
-	g.Expect(charttest.Kinds(objects)).To(ConsistOf("Deployment", "PodDisruptionBudget", "Role", "RoleBinding", "Service", "ServiceAccount", "VerticalPodAutoscaler"))
+	g.Expect(charttest.Kinds(objects)).To(ConsistOf("Deployment", "PodDisruptionBudget", "Role", "RoleBinding", "Service", "ServiceAccount", "ServiceMonitor", "VerticalPodAutoscaler"))
 	deployment := one[*appsv1.Deployment](t, objects)
 	g.Expect(*deployment.Spec.Replicas).To(BeEquivalentTo(2))
 	g.Expect(deployment.Spec.Template.Spec.PriorityClassName).To(Equal("gardener-garden-system-400"))
@@ -50,5 +51,18 @@ func TestAdmissionApplication(t *testing.T) {
 	}
 	eachValueTakesEffect(t, charttest.AdmissionApplication)
 	_, err := charttest.AdmissionApplication.TryRender(charttest.Values{"gardener": charttest.Values{"virtualCluster": charttest.Values{"serviceAccount": charttest.Values{"name": ""}}}})
-	g.Expect(err).To(MatchError(ContainSubstring("gardener.virtualCluster.serviceAccount.name is required")))
+	g.Expect(err).To(MatchError(ContainSubstring("/gardener/virtualCluster/serviceAccount/name")))
+}
+
+func TestAdmissionWithoutGardenerOperator(t *testing.T) {
+	g := NewWithT(t)
+	deployment := one[*appsv1.Deployment](t, charttest.AdmissionRuntime.Render(t, values{"gardenKubeconfig": values{"secretName": "garden"}}))
+	before := deployment.DeepCopy()
+	container := deployment.Spec.Template.Spec.Containers[0]
+	g.Expect(container.Env).To(ConsistOf(And(HaveField("Name", "GARDEN_KUBECONFIG"), HaveField("Value", gardenerutils.PathGenericKubeconfig))))
+	g.Expect(container.VolumeMounts).To(ContainElement(And(
+		HaveField("Name", "garden-kubeconfig"), HaveField("MountPath", gardenerutils.VolumeMountPathGenericKubeconfig))))
+	g.Expect(gardenerutils.InjectGenericGardenKubeconfig(deployment, "generic-token-kubeconfig-0123", "shoot-access-extension-admission",
+		gardenerutils.VolumeMountPathGenericKubeconfig)).To(Succeed())
+	g.Expect(deployment).To(Equal(before), "gardener-operator leaves it as it is")
 }

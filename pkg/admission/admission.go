@@ -11,6 +11,7 @@ import (
 	extensionswebhook "github.com/gardener/gardener/extensions/pkg/webhook"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -37,12 +38,22 @@ var Selector = &metav1.LabelSelector{MatchLabels: map[string]string{
 	v1beta1constants.LabelExtensionExtensionTypePrefix + v1alpha1.ExtensionType: "true",
 }}
 
-// New returns the webhook for a manager whose cluster is the garden.
+// timeoutSeconds is what an edit waits for at most when nothing answers; the check itself takes milliseconds.
+const timeoutSeconds int32 = 3
+
+// New returns the webhook for a manager whose cluster is the garden. It is fail-open: the controller on the seed checks the
+// same config again and survives a faulty one, whereas a fail-closed webhook that does not answer would hold up every change of
+// these Shoots: that they hibernate or wake up, and that Gardener takes its finalizer off a Shoot in deletion.
 func New(mgr manager.Manager) (*extensionswebhook.Webhook, error) {
-	return extensionswebhook.New(mgr, extensionswebhook.Args{
+	webhook, err := extensionswebhook.New(mgr, extensionswebhook.Args{
 		Name: Name, Path: Path, Target: extensionswebhook.TargetSeed, ObjectSelector: Selector,
 		Validators: map[extensionswebhook.Validator][]extensionswebhook.Type{shootValidator{}: {{Obj: &gardencorev1beta1.Shoot{}}}},
 	})
+	if err != nil {
+		return nil, fmt.Errorf("failed to make the webhook: %w", err)
+	}
+	webhook.FailurePolicy, webhook.TimeoutSeconds = ptr.To(admissionregistrationv1.Ignore), ptr.To(timeoutSeconds)
+	return webhook, nil
 }
 
 type shootValidator struct{}

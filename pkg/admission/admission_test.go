@@ -4,6 +4,7 @@
 package admission
 
 import (
+	"errors"
 	"testing"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
@@ -11,6 +12,7 @@ import (
 	gomegatypes "github.com/onsi/gomega/types"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/apis/guard/v1alpha1"
@@ -54,14 +56,21 @@ func TestValidate(t *testing.T) {
 		"no kind and version are named":                        {with(`{"mode":"Guard"}`), nil, refused(at+".apiVersion", at+".kind", `set it to "GuardConfig"`)},
 		"an unknown field is named":                            {with(`{` + header + `,"wakingUp":{"dealine":"1h"}}`), nil, refused(at+".wakingUp.dealine", "there is no such field")},
 		"a duration without unit is named":                     {with(`{` + header + `,"stabilization":"20"}`), nil, refused(at+".stabilization", "a number and a unit")},
-		"a value of the wrong type is named":                   {with(`{` + header + `,"openTimeouts":{"mutating":"1s"}}`), nil, refused(at+".openTimeouts.mutating", "int32")},
-		"something that is no object is refused":               {with(`["Guard"]`), nil, refused(at, "GuardConfig")},
+		"a value of the wrong type is named":                   {with(`{` + header + `,"openTimeouts":{"mutating":"1s"}}`), nil, refused(at+".openTimeouts.mutating", `"1s": write a whole number`)},
+		"each value of the wrong type is named, with its place in a list": {with(`{` + header + `,"openTimeouts":{"mutating":"1","validating":[]},"goingDown":{"deadline":60},
+			"webhooks":[{"hook":"a","action":"Leave"},{"hook":"b","action":5},{"hook":7,"action":"Guard"}]}`), nil,
+			refused(at+".openTimeouts.mutating", at+".openTimeouts.validating", at+".goingDown.deadline", at+".webhooks[1].action", at+".webhooks[2].hook")},
+		"a field that is there twice is refused":                    {with(`{` + header + `,"mode":"Guard","mode":"Report"}`), nil, refused(at, `write each field once`, `"mode"`)},
+		"the rest is checked although kind and version are missing": {with(`{"mode":"Off"}`), nil, refused(at+".kind", at+".mode")},
+		"something that is no object is refused":                    {with(`["Guard"]`), nil, refused(at, "GuardConfig")},
 		"all faults are told at once": {with(`{` + header + `,"mode":"Off","stabilization":"20","nonsense":1,"openTimeouts":{"mutating":99}}`), nil,
 			refused(at+".mode", at+".stabilization", at+".nonsense", at+".openTimeouts.mutating")},
 		"a rule that contradicts an earlier one is refused": {with(`{` + header + `,"webhooks":[{"namespace":"a","action":"Leave"},{"namespace":"a","hook":"b","action":"Guard"}]}`), nil,
 			refused(at+".webhooks[1]", "webhooks[0] says Leave", "Guard has no effect")},
 		"a rule that says the same as an earlier one is refused": {with(`{` + header + `,"webhooks":[{"hook":"b","action":"Leave"},{"hook":"b","action":"Leave"}]}`), nil,
 			refused(at+".webhooks[1]", "has no effect")},
+		"a deadline that is over before a backend can be ready for long enough is refused": {with(`{` + header + `,"stabilization":"5m","wakingUp":{"deadline":"5m"}}`), nil,
+			refused(at+".stabilization", "wakingUp.deadline")},
 		"a narrow rule before a wide one is good": {with(`{` + header + `,"webhooks":[{"namespace":"a","hook":"b","action":"Guard"},{"namespace":"a","action":"Leave"}]}`), nil, Succeed()},
 
 		"a fault that was there before is let through":           {with(faulty), with(`{"kind":"GuardConfig", "mode": "Off",` + header[:len(header)-len(`,"kind":"GuardConfig"`)] + `}`), Succeed()},
@@ -76,4 +85,14 @@ func TestValidate(t *testing.T) {
 			NewWithT(t).Expect(shootValidator{}.Validate(t.Context(), tc.shoot, old)).To(tc.want)
 		})
 	}
+}
+
+func TestFaultsAreNamedOnce(t *testing.T) {
+	g := NewWithT(t)
+	shoot := with(`{` + header + `,"webhooks":[{"hook":7,"action":"Guard"},{"hook":"b","action":5},{"hook":"b","action":"Leave"}]}`)
+	err := shootValidator{}.Validate(t.Context(), shoot, nil)
+	g.Expect(err).To(MatchError(And(ContainSubstring("webhooks[0].hook: Invalid value: 7: write text"), ContainSubstring("webhooks[1].action: Invalid value: 5: write text"))))
+	var all utilerrors.Aggregate
+	g.Expect(errors.As(err, &all)).To(BeTrue())
+	g.Expect(all.Errors()).To(HaveLen(2), "what had to be left out is not called missing, too")
 }

@@ -73,6 +73,7 @@ func TestAdmissionInTheGarden(t *testing.T) {
 		t.Log(path)
 		s.on(t).admits(charttest.AdmissionRuntime.Render(t, variant))
 	}
+	// The operator's kubeconfig is injected where the values name none.
 	objects := charttest.AdmissionRuntime.Render(t, nil)
 	NewWithT(t).Expect(gardenerutils.InjectGenericGardenKubeconfig(charttest.One[*appsv1.Deployment](t, objects),
 		"generic-token-kubeconfig-0123", "shoot-access-extension-admission", gardenerutils.VolumeMountPathGenericKubeconfig)).To(Succeed())

@@ -22,6 +22,7 @@ import (
 var crds = []string{
 	"example/seed-crds/10-crd-autoscaling.k8s.io_verticalpodautoscalers.yaml",
 	"example/operator/10-crd-operator.gardener.cloud_extensions.yaml",
+	"example/operator/10-crd-monitoring.coreos.com_servicemonitors.yaml",
 }
 
 // server is an API server as far as a seed's, the garden's or a runtime cluster's takes part in the installation of a chart.

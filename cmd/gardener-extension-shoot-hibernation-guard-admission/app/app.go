@@ -10,7 +10,6 @@ import (
 	"fmt"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
-	gardenerhealthz "github.com/gardener/gardener/pkg/healthz"
 	"github.com/spf13/cobra"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -18,8 +17,6 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/component-base/version"
 	"k8s.io/component-base/version/verflag"
-	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
@@ -58,13 +55,10 @@ func run(ctx context.Context, o *options) error {
 	if err != nil {
 		return err
 	}
-	if err := mgr.Add(runtimeCluster); err != nil {
-		return fmt.Errorf("failed to add the runtime cluster: %w", err)
-	}
 	if _, err := o.webhooks.Completed().AddToManager(ctx, mgr, runtimeCluster); err != nil {
 		return fmt.Errorf("failed to add the webhook: %w", err)
 	}
-	if err := addChecks(mgr, runtimeCluster); err != nil {
+	if err := addChecks(mgr); err != nil {
 		return err
 	}
 	return mgr.Start(ctx)
@@ -89,10 +83,11 @@ func newManager(o *options) (manager.Manager, error) {
 	return mgr, nil
 }
 
-// newRuntimeCluster is where the process runs and keeps the webhook's certificates.
+// newRuntimeCluster is where the process runs and keeps the webhook's certificates. Secrets are asked for, not watched: a cache
+// would hold all those of the namespace, which the garden's other components share.
 func newRuntimeCluster(o *options) (cluster.Cluster, error) {
 	runtimeCluster, err := cluster.New(o.rest.Completed().Config, func(opts *cluster.Options) {
-		opts.Cache.DefaultNamespaces = map[string]cache.Config{o.webhooks.Server.Namespace: {}}
+		opts.Client.Cache = &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}
 	})
 	if err != nil {
 		return nil, fmt.Errorf("failed to connect to the runtime cluster: %w", err)
@@ -100,13 +95,10 @@ func newRuntimeCluster(o *options) (cluster.Cluster, error) {
 	return runtimeCluster, nil
 }
 
-func addChecks(mgr manager.Manager, runtimeCluster cluster.Cluster) error {
-	informers := runtimeCluster.GetCache()
+// addChecks adds no check of informers: there are none.
+func addChecks(mgr manager.Manager) error {
 	return errors.Join(
 		mgr.AddHealthzCheck("ping", healthz.Ping),
-		mgr.AddHealthzCheck("informer-sync", gardenerhealthz.NewCacheSyncHealthzWithDeadline(
-			mgr.GetLogger(), clock.RealClock{}, informers, gardenerhealthz.DefaultCacheSyncDeadline)),
-		mgr.AddReadyzCheck("informer-sync", gardenerhealthz.NewCacheSyncHealthz(informers)),
 		mgr.AddReadyzCheck("webhook-server", mgr.GetWebhookServer().StartedChecker()),
 	)
 }

@@ -5,9 +5,9 @@ package codec
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"regexp"
+	"reflect"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -18,9 +18,10 @@ import (
 	guardvalidation "github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/apis/guard/validation"
 )
 
-// CheckConfig finds everything that is wrong with the providerConfig of the extension, which stands at path: what DecodeConfig
-// refuses, and what contradicts itself. It is for a person who is about to set it; the controller goes by DecodeConfig, which
-// lets contradictions pass.
+// CheckConfig finds everything at once that is wrong with the providerConfig of the extension, which stands at path: what
+// DecodeConfig refuses, and what contradicts itself. It is for a person who is about to set it; the controller goes by
+// DecodeConfig, which lets contradictions pass: what they mean is defined, and to refuse them would put the last good config or
+// the defaults in the place of a config that has worked.
 func CheckConfig(raw *runtime.RawExtension, path *field.Path) field.ErrorList {
 	data, err := bytesOf(raw)
 	if err != nil {
@@ -33,64 +34,60 @@ func CheckConfig(raw *runtime.RawExtension, path *field.Path) field.ErrorList {
 	if fields == nil {
 		return nil
 	}
-	want := typeMeta(guardv1alpha1.SchemeGroupVersion.WithKind("GuardConfig"))
-	if errs := checkHeader(fields, want.APIVersion, want.Kind, path); len(errs) > 0 {
+	errs, ours := checkHeader(fields, path)
+	if !ours {
 		return errs
 	}
-	errs := checkDurations(fields, path, configDurations)
-	config, decodeErrs := decodeFields(fields, path)
-	errs = append(errs, decodeErrs...)
-	if config == nil {
-		return errs
+	fitting, misfits := fit(reflect.TypeFor[guardv1alpha1.GuardConfig](), fields, path)
+	config := &guardv1alpha1.GuardConfig{}
+	if data, err := json.Marshal(fitting); err != nil || json.Unmarshal(data, config) != nil {
+		return append(append(errs, misfits...), field.Invalid(path, field.OmitValueType{}, "it cannot be decoded as GuardConfig"))
 	}
-	errs = append(errs, guardvalidation.ValidateGuardConfig(config, path)...)
-	return append(errs, guardvalidation.FindContradictions(config, path)...)
+	scheme.Default(config)
+	for _, err := range guardvalidation.ValidateGuardConfig(config, path) {
+		if !touches(misfits, err.Field) {
+			errs = append(errs, err)
+		}
+	}
+	if len(misfits) > 0 {
+		return append(errs, misfits...)
+	}
+	errs = append(errs, guardvalidation.FindContradictions(config, path)...)
+	return append(errs, checkTwice(data, path)...)
 }
 
-func checkHeader(fields map[string]any, apiVersion, kind string, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	for name, want := range map[string]string{"apiVersion": apiVersion, "kind": kind} {
-		switch fields[name] {
-		case want:
+// checkHeader checks apiVersion and kind. What says that it is of another kind is not ours to look into.
+func checkHeader(fields map[string]any, path *field.Path) (errs field.ErrorList, ours bool) {
+	want := typeMeta(guardv1alpha1.SchemeGroupVersion.WithKind("GuardConfig"))
+	ours = true
+	for _, header := range []struct{ name, want string }{{"apiVersion", want.APIVersion}, {"kind", want.Kind}} {
+		switch found := fields[header.name]; found {
+		case header.want:
 		case nil:
-			errs = append(errs, field.Required(path.Child(name), fmt.Sprintf("set it to %q", want)))
+			errs = append(errs, field.Required(path.Child(header.name), fmt.Sprintf("set it to %q", header.want)))
 		default:
-			errs = append(errs, field.NotSupported(path.Child(name), fields[name], []string{want}))
+			ours = false
+			errs = append(errs, field.NotSupported(path.Child(header.name), fmt.Sprint(found), []string{header.want}))
+		}
+	}
+	return errs, ours
+}
+
+// touches says whether one of the errors is about the field, something in it, or what it is in: a value that had to be left
+// out is not to be called missing.
+func touches(errs field.ErrorList, path string) bool {
+	within := func(a, b string) bool { return a == b || strings.HasPrefix(a, b+".") || strings.HasPrefix(a, b+"[") }
+	return slices.ContainsFunc(errs, func(err *field.Error) bool { return within(err.Field, path) || within(path, err.Field) })
+}
+
+// checkTwice finds fields that are there more than once, of which only the strict decoder knows.
+func checkTwice(data []byte, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	_, _, err := strictDecoder.Decode(data, nil, nil)
+	if strict, ok := runtime.AsStrictDecodingError(err); ok {
+		for _, err := range strict.Errors() {
+			errs = append(errs, field.Invalid(path, field.OmitValueType{}, "write each field once: "+err.Error()))
 		}
 	}
 	return errs
-}
-
-// unknownField is how the decoder names a field that it does not know, or that is there twice.
-var unknownField = regexp.MustCompile(`^unknown field "(.+)"$`)
-
-// decodeFields decodes what is left of the fields. Unknown ones are named and do not keep the rest from being looked at.
-func decodeFields(fields map[string]any, path *field.Path) (*guardv1alpha1.GuardConfig, field.ErrorList) {
-	data, err := json.Marshal(fields)
-	if err != nil {
-		return nil, field.ErrorList{field.Invalid(path, field.OmitValueType{}, err.Error())}
-	}
-	object, _, err := strictDecoder.Decode(data, nil, nil)
-	var errs field.ErrorList
-	if strict, ok := runtime.AsStrictDecodingError(err); ok {
-		for _, err := range strict.Errors() {
-			if found := unknownField.FindStringSubmatch(err.Error()); found != nil {
-				errs = append(errs, field.Forbidden(path.Child(found[1]), "there is no such field, remove it or correct its name"))
-				continue
-			}
-			errs = append(errs, field.Invalid(path, field.OmitValueType{}, err.Error()))
-		}
-	} else if err != nil {
-		var wrongType *json.UnmarshalTypeError
-		if errors.As(err, &wrongType) {
-			return nil, field.ErrorList{field.Invalid(path.Child(strings.TrimPrefix(wrongType.Field, ".")), wrongType.Value, "write a value of the type "+wrongType.Type.String())}
-		}
-		return nil, field.ErrorList{field.Invalid(path, field.OmitValueType{}, err.Error())}
-	}
-	config, ok := object.(*guardv1alpha1.GuardConfig)
-	if !ok {
-		return nil, errs
-	}
-	scheme.Default(config)
-	return config, errs
 }

@@ -14,9 +14,6 @@ import (
 	guardvalidation "github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/apis/guard/validation"
 )
 
-// configDurations are the fields of a GuardConfig that hold a duration.
-var configDurations = []string{"stabilization", "wakingUp.deadline", "goingDown.deadline"}
-
 // DecodeConfig decodes the providerConfig of the extension, applies the defaults and validates the result. Nil and empty
 // mean all defaults. Unknown fields, a wrong kind and wrong values are errors that name the field.
 func DecodeConfig(raw *runtime.RawExtension) (*guardv1alpha1.GuardConfig, error) {
@@ -24,7 +21,7 @@ func DecodeConfig(raw *runtime.RawExtension) (*guardv1alpha1.GuardConfig, error)
 	if err != nil {
 		return nil, err
 	}
-	object, err := decodeStrict(data, guardv1alpha1.SchemeGroupVersion.WithKind("GuardConfig"), configDurations...)
+	object, err := decodeStrict(data, guardv1alpha1.SchemeGroupVersion.WithKind("GuardConfig"))
 	if err != nil {
 		return nil, err
 	}
@@ -38,8 +35,7 @@ func DecodeConfig(raw *runtime.RawExtension) (*guardv1alpha1.GuardConfig, error)
 // DecodeControllerConfiguration decodes the content of the --config file, JSON or YAML, as DecodeConfig does it with the
 // providerConfig.
 func DecodeControllerConfiguration(data []byte) (*configv1alpha1.ControllerConfiguration, error) {
-	object, err := decodeStrict(data, configv1alpha1.SchemeGroupVersion.WithKind("ControllerConfiguration"),
-		"care.syncPeriod", "shootClient.timeout")
+	object, err := decodeStrict(data, configv1alpha1.SchemeGroupVersion.WithKind("ControllerConfiguration"))
 	if err != nil {
 		return nil, err
 	}

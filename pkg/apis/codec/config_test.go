@@ -57,9 +57,9 @@ func TestDecodeConfig(t *testing.T) {
 		"another kind":                    {`{"apiVersion":"hibernation-guard.extensions.gardener.cloud/v1alpha1","kind":"GuardState"}`, `kind to "GuardConfig" (found "hibernation-guard.extensions.gardener.cloud/v1alpha1" and "GuardState")`},
 		"another version":                 {`{"apiVersion":"hibernation-guard.extensions.gardener.cloud/v1","kind":"GuardConfig"}`, "set apiVersion"},
 		"a kind that is none":             {`{"apiVersion":1,"kind":{}}`, "set apiVersion"},
-		"an unknown field":                {header + `,"wakingUp":{"deadlin":"1m"}}`, `unknown field "wakingUp.deadlin"`},
-		"an unknown list item":            {header + `,"webhooks":[{"hook":"a","action":"Leave"},{"hok":"b","action":"Leave"}]}`, `unknown field "webhooks[1].hok"`},
-		"a field in other case":           {header + `,"Mode":"Report"}`, `unknown field "Mode"`},
+		"an unknown field":                {header + `,"wakingUp":{"deadlin":"1m"}}`, "wakingUp.deadlin: Forbidden: there is no such field"},
+		"an unknown list item":            {header + `,"webhooks":[{"hook":"a","action":"Leave"},{"hok":"b","action":"Leave"}]}`, "webhooks[1].hok: Forbidden: there is no such field"},
+		"a field in other case":           {header + `,"Mode":"Report"}`, "Mode: Forbidden: there is no such field"},
 		"a field twice":                   {header + `,"mode":"Report","mode":"Guard"}`, `duplicate field "mode"`},
 		"a string for a number":           {header + `,"openTimeouts":{"mutating":"1"}}`, "openTimeouts.mutating"},
 		"a fraction":                      {header + `,"openTimeouts":{"mutating":1.5}}`, "openTimeouts.mutating"},
@@ -107,7 +107,7 @@ func TestDecodeControllerConfiguration(t *testing.T) {
 	})
 	for name, tc := range map[string]struct{ data, message string }{
 		"another kind":         {"apiVersion: v1\nkind: ConfigMap\n", `kind to "ControllerConfiguration"`},
-		"an unknown field":     {header + "care:\n  period: 1m\n", `unknown field "care.period"`},
+		"an unknown field":     {header + "care:\n  period: 1m\n", "care.period: Forbidden: there is no such field"},
 		"a bad period":         {header + "care:\n  syncPeriod: often\n", "care.syncPeriod: Invalid value"},
 		"a bad timeout":        {header + "shootClient:\n  timeout: 5\n", "shootClient.timeout"},
 		"an unparsable time":   {header + "shootClient:\n  timeout: 5x\n", "shootClient.timeout: Invalid value"},

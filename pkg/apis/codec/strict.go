@@ -6,16 +6,13 @@ package codec
 
 import (
 	"fmt"
-	"strings"
-	"time"
+	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 
 	configv1alpha1 "github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/apis/config/v1alpha1"
@@ -40,18 +37,17 @@ func typeMeta(kind schema.GroupVersionKind) metav1.TypeMeta {
 }
 
 // decodeStrict decodes data, JSON or YAML, as an object of the given kind and applies its defaults; no data at all means
-// all defaults. The error names every unknown field, or the field whose value has the wrong type. durations are the paths
-// of the fields that hold one: the decoder does not name them when it cannot parse their value.
-func decodeStrict(data []byte, kind schema.GroupVersionKind, durations ...string) (runtime.Object, error) {
+// all defaults. The error names every unknown field and every field whose value has the wrong type.
+func decodeStrict(data []byte, kind schema.GroupVersionKind) (runtime.Object, error) {
 	var fields map[string]any
 	if err := yaml.Unmarshal(data, &fields); err != nil {
 		return nil, fmt.Errorf("failed to decode %s: %w", kind.Kind, err)
 	}
+	object, err := scheme.New(kind)
+	if err != nil {
+		return nil, fmt.Errorf("failed to create %s: %w", kind.Kind, err)
+	}
 	if fields == nil {
-		object, err := scheme.New(kind)
-		if err != nil {
-			return nil, fmt.Errorf("failed to create %s: %w", kind.Kind, err)
-		}
 		object.GetObjectKind().SetGroupVersionKind(kind)
 		scheme.Default(object)
 		return object, nil
@@ -61,11 +57,10 @@ func decodeStrict(data []byte, kind schema.GroupVersionKind, durations ...string
 		return nil, fmt.Errorf("failed to decode %s: set apiVersion to %q and kind to %q (found %v and %v)",
 			kind.Kind, want.APIVersion, want.Kind, quoted(fields["apiVersion"]), quoted(fields["kind"]))
 	}
-	if errs := checkDurations(fields, nil, durations); len(errs) > 0 {
+	if _, errs := fit(reflect.TypeOf(object), fields, nil); len(errs) > 0 {
 		return nil, fmt.Errorf("failed to decode %s: %w", kind.Kind, errs.ToAggregate())
 	}
-	object, _, err := strictDecoder.Decode(data, nil, nil)
-	if err != nil {
+	if object, _, err = strictDecoder.Decode(data, nil, nil); err != nil {
 		return nil, fmt.Errorf("failed to decode %s: %w", kind.Kind, err)
 	}
 	scheme.Default(object)
@@ -77,22 +72,4 @@ func quoted(value any) string {
 		return "none"
 	}
 	return fmt.Sprintf("%q", fmt.Sprint(value))
-}
-
-// checkDurations names the durations that cannot be parsed and takes them out of fields. at is where fields stand.
-func checkDurations(fields map[string]any, at *field.Path, durations []string) field.ErrorList {
-	var errs field.ErrorList
-	for _, duration := range durations {
-		path := strings.Split(duration, ".")
-		// An error means that the value is no string; the decoder names the field of such a value.
-		value, found, err := unstructured.NestedString(fields, path...)
-		if !found || err != nil {
-			continue
-		}
-		if _, err := time.ParseDuration(value); err != nil {
-			unstructured.RemoveNestedField(fields, path...)
-			errs = append(errs, field.Invalid(at.Child(path[0], path[1:]...), value, `write a number and a unit, for example "90s", "10m" or "1h30m"`))
-		}
-	}
-	return errs
 }

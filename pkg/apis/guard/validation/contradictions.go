@@ -12,7 +12,8 @@ import (
 )
 
 // FindContradictions finds what is valid in a GuardConfig, but cannot be what its author means: rules that no hook ever
-// reaches, since the first rule that matches a hook decides. path is where the config stands.
+// reaches, since the first rule that matches a hook decides, and a wake-up that is over before a backend could be ready for
+// long enough. path is where the config stands.
 func FindContradictions(config *v1alpha1.GuardConfig, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, rule := range config.Webhooks {
@@ -27,6 +28,11 @@ func FindContradictions(config *v1alpha1.GuardConfig, path *field.Path) field.Er
 			errs = append(errs, field.Invalid(path.Child("webhooks").Index(i), describe(rule), fault))
 			break
 		}
+	}
+	if wakingUp := config.WakingUp; wakingUp != nil && wakingUp.Deadline != nil && config.Stabilization != nil &&
+		config.Stabilization.Duration >= wakingUp.Deadline.Duration {
+		errs = append(errs, field.Invalid(path.Child("stabilization"), config.Stabilization.Duration.String(), fmt.Sprintf(
+			"set less than wakingUp.deadline (%s), or no backend is ready for long enough before that", wakingUp.Deadline.Duration)))
 	}
 	return errs
 }

@@ -24,3 +24,8 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 {{ .Values.image.repository }}{{ ternary "@" ":" (hasPrefix "sha256:" $tag) }}{{ $tag }}
 {{- end -}}
 {{- end -}}
+
+{{- /* Where Gardener's generic kubeconfigs look for their token. */}}
+{{- define "garden-kubeconfig-directory" -}}
+/var/run/secrets/gardener.cloud/shoot/generic-kubeconfig
+{{- end -}}
