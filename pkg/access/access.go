@@ -123,7 +123,7 @@ func gardenersCluster(ctx context.Context, reader client.Reader, namespace strin
 	}
 	current := config.Contexts[config.CurrentContext]
 	if current == nil || config.Clusters[current.Cluster] == nil {
-		return nil, errors.New("Gardener's kubeconfig of the Shoot names no cluster")
+		return nil, errors.New("the kubeconfig that Gardener keeps of the Shoot names no cluster")
 	}
 	cluster := config.Clusters[current.Cluster]
 	return &clientcmdv1.Cluster{Server: cluster.Server, CertificateAuthorityData: cluster.CertificateAuthorityData}, nil

@@ -40,11 +40,10 @@ var gardenAPIs = []schema.GroupVersion{
 type Garden struct {
 	*ControlPlane
 
-	dir       string
-	temporary bool
-	ports     ports
-	port      int // of gardener-apiserver
-	apis      *child
+	dir   string
+	ports ports
+	port  int // of gardener-apiserver
+	apis  *child
 	// extensionKubeconfig is the path of what gardenlet injects into extensions.
 	extensionKubeconfig string
 }

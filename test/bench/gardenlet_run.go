@@ -128,6 +128,7 @@ func (g *Gardenlet) newRun(ctx context.Context, op gardencorev1beta1.LastOperati
 		ControlPlaneNamespace:    g.bench.Namespace,
 		RuntimeKubernetesVersion: version, KubernetesVersion: version,
 		InternalClusterDomain: new("guard.bench.internal"),
+		BackupEntryName:       g.bench.Namespace,
 		HibernationEnabled:    v1beta1helper.HibernationIsEnabled(info),
 		Networks:              networks,
 	}
