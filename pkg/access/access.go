@@ -7,7 +7,6 @@ package access
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
@@ -123,7 +122,7 @@ func gardenersCluster(ctx context.Context, reader client.Reader, namespace strin
 	}
 	current := config.Contexts[config.CurrentContext]
 	if current == nil || config.Clusters[current.Cluster] == nil {
-		return nil, errors.New("the kubeconfig that Gardener keeps of the Shoot names no cluster")
+		return nil, fmt.Errorf("the kubeconfig in Secret %s/%s names no cluster", secret.Namespace, secret.Name)
 	}
 	cluster := config.Clusters[current.Cluster]
 	return &clientcmdv1.Cluster{Server: cluster.Server, CertificateAuthorityData: cluster.CertificateAuthorityData}, nil

@@ -99,7 +99,10 @@ func (b *Bench) Uses() ([]Use, error) {
 
 // counts says whether an event stands for a request: its end, or the beginning of one that lasts.
 func counts(e *auditv1.Event) bool {
-	if e.Verb == "watch" && codeOf(e) < 400 {
+	switch code := codeOf(e); {
+	case code == 401: // of a request whose user is not known, the API server logs one stage only
+		return true
+	case e.Verb == "watch" && code < 400:
 		return e.Stage == auditv1.StageResponseStarted
 	}
 	return e.Stage == auditv1.StageResponseComplete
