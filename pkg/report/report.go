@@ -151,9 +151,14 @@ func hookStatus(h Hook) v1alpha1.HookStatus {
 	return out
 }
 
-// Condition returns status, reason and message of the Extension's condition SystemComponentsHealthy. The message stays the same
-// as long as what it tells does.
+// Condition returns status, reason and message of the Extension's condition SystemComponentsHealthy. The message has at most 300
+// characters and stays the same as long as what it tells does.
 func Condition(in Input) (gardencorev1beta1.ConditionStatus, string, string) {
+	status, reason, message := condition(in)
+	return status, reason, short(message)
+}
+
+func condition(in Input) (gardencorev1beta1.ConditionStatus, string, string) {
 	in.Hooks = sorted(in.Hooks)
 	if status, reason, message := alarm(in); status != "" {
 		return status, reason, message

@@ -169,10 +169,34 @@ func TestConditionMessage(t *testing.T) {
 	g.Expect(message).To(Equal(want), "the order in which hooks come does not matter")
 	g.Expect(hooks[0].Hook).To(Equal("h4"), "the caller's order stays")
 
-	_, _, message = report.Condition(of(phase.WakingUp, hookIn(decide.Open, open, says(strings.Repeat("ä", 300)))))
-	g.Expect(message).To(ContainSubstring(strings.Repeat("ä", 300)))
-	_, _, message = report.Condition(of(phase.WakingUp, hookIn(decide.Open, open, says(strings.Repeat("ä", 301)))))
-	g.Expect(message).To(ContainSubstring(strings.Repeat("ä", 299) + "…"))
+}
+
+func TestConditionMessageFitsATooltip(t *testing.T) {
+	const most = 300
+	long := strings.Repeat("ä", 2*most)
+	var hooks []report.Hook
+	for i := range 5 {
+		hooks = append(hooks, hookIn(decide.Open, open, recorded, says(long), func(h *report.Hook) { h.Hook = fmt.Sprint("h", i) }))
+	}
+	still := hookIn(decide.StillOpen, open, says(long))
+	for name, in := range map[string]report.Input{
+		"of open hooks":                   of(phase.WakingUp, hooks...),
+		"of hooks open past the deadline": of(phase.Awake, append(hooks, still)...),
+		"of an API server's error":        {Phase: phase.Unreachable, Hooks: hooks, ShootError: long},
+		"of a hibernation that was let go": {
+			Phase: phase.GoingDown, Cycle: &v1alpha1.Cycle{LetGo: true, MayNotWake: long},
+		},
+		"of a providerConfig":  {Phase: phase.Awake, ConfigError: long},
+		"of a record not ours": {Phase: phase.Awake, ReadOnly: long},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			_, _, message := report.Condition(in)
+			g.Expect([]rune(message)).To(HaveLen(most))
+			g.Expect(message).To(HaveSuffix("ä…"))
+			g.Expect(report.Status(in).Message).To(Equal(message))
+		})
+	}
 }
 
 func TestStatus(t *testing.T) {
