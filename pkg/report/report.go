@@ -218,7 +218,7 @@ func alarm(in Input) (gardencorev1beta1.ConditionStatus, string, string) {
 	}
 	if unknown := pick(in.Hooks, func(h Hook) bool { return h.State == decide.OriginalUnknown }); len(unknown) > 0 {
 		return gardencorev1beta1.ConditionFalse, v1alpha1.ReasonOriginalUnknown,
-			"Set failurePolicy and timeoutSeconds by hand, their values before the sleep are not known: " + names(unknown)
+			"Set failurePolicy and timeoutSeconds by hand, their values before the sleep are not known: " + names(withoutMessages(unknown))
 	}
 	if still := pick(in.Hooks, func(h Hook) bool { return h.State == decide.StillOpen }); len(still) > 0 {
 		return gardencorev1beta1.ConditionFalse, v1alpha1.ReasonStillOpen,
@@ -265,6 +265,15 @@ func names(hooks []Hook) string {
 		if h.Message != "" {
 			out += " (" + short(h.Message) + ")"
 		}
+	}
+	return out
+}
+
+// withoutMessages leaves out what is wrong with each hook, where it is the same for all.
+func withoutMessages(hooks []Hook) []Hook {
+	out := slices.Clone(hooks)
+	for i := range out {
+		out[i].Message = ""
 	}
 	return out
 }
