@@ -185,7 +185,8 @@ func addManagedFields(fields map[string]string, entries []metav1.ManagedFieldsEn
 		}
 		owned := ""
 		if e.FieldsV1 != nil {
-			owned = e.FieldsV1.String()
+			// An owner that puts the label on itself, as Kyverno does at our word, owns it.
+			owned = strings.ReplaceAll(e.FieldsV1.String(), `"f:`+v1alpha1.ClaimLabel+`":{},`, "")
 		}
 		fields[name] += owned // one entry for each API version
 	}
