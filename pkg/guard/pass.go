@@ -160,8 +160,8 @@ func (p *pass) readState() {
 	case newer:
 		p.readOnly = "the record was written by a newer version"
 	}
-	p.state, p.stored = state, state.DeepCopy()
-	p.hadRecord = len(state.Hooks) > 0
+	p.state, p.stored, p.hadRecord = state, state.DeepCopy(), len(state.Hooks) > 0
+	record.ForgetFuture(p.state, p.now)
 }
 
 // readConfig decodes the providerConfig. One that cannot be decoded is replaced by the last good one, else by the defaults.

@@ -145,6 +145,29 @@ func TestHibernationIsHeldBackForAHookThatCannotBeOpened(t *testing.T) {
 	s.Expect(s.condition()).To(And(HavePrefix("Progressing MayNotWake"), ContainSubstring("in/valid~name")))
 }
 
+func TestTroubleLaterInAHibernationIsHeldBackAnew(t *testing.T) {
+	s := newShoot(t)
+	s.flowBegins(true)
+	s.gate.fails(always, wrong["403"], isPatch)
+	s.Expect(s.callFails()).To(ContainSubstring("hibernation is held back"))
+	s.gate.mend()
+	s.Eventually(s.succeeded).Should(BeTrue())
+	s.flowFails()
+	s.stored("broken", hookOf{name: "in/valid~name", policy: "Fail", timeout: 10})
+	s.flowBegins(true)
+	s.clock.ahead.Store(int64(16 * time.Minute))
+	s.asksNow()
+	s.Eventually(s.lastError).Should(ContainSubstring("hibernation is held back"))
+}
+
+// lastError is what the extension answered last if it was an error.
+func (s *theShoot) lastError() string {
+	if e := s.lookup().Status.LastError; e != nil {
+		return e.Description
+	}
+	return ""
+}
+
 func TestHibernationIsHeldBackForAtMostFifteenMinutes(t *testing.T) {
 	s := newShoot(t)
 	s.stored("o~d:&?#+ ", hookOf{name: `a/b~c"d`, policy: "Fail", timeout: 10}) // names that have to be escaped
