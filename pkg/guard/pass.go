@@ -20,6 +20,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/apis/codec"
@@ -93,6 +94,7 @@ func (p *pass) run(ctx context.Context) (Outcome, error) {
 	case phase.Asleep:
 		p.guard.Shoots.Close(p.key.Namespace)
 		record.Slept(p.state)
+		p.memory.readyNodeSince = time.Time{} // whether or not the last node was seen to go
 		return p.outcome(), p.tell(ctx)
 	case phase.Awake:
 		if !p.lifecycle && p.nothingOnRecord() {
@@ -118,14 +120,14 @@ func (p *pass) readSeed(ctx context.Context) error {
 	if p.cluster, err = extensions.GetCluster(ctx, seed, p.key.Namespace); err != nil {
 		return fmt.Errorf("failed to get the Cluster: %v", err) // not wrapped: a missing Cluster is no missing Extension
 	}
-	if p.cluster.Shoot == nil {
-		return errors.New("the Cluster holds no Shoot")
-	}
 	p.readState()
 	if !p.lifecycle && p.contradicts() {
 		if p.cluster, err = extensions.GetCluster(ctx, p.guard.Fresh, p.key.Namespace); err != nil {
 			return fmt.Errorf("failed to get the Cluster: %v", err)
 		}
+	}
+	if p.cluster.Shoot == nil {
+		return errors.New("the Cluster holds no Shoot")
 	}
 	deployment := &appsv1.Deployment{}
 	err = seed.Get(ctx, client.ObjectKey{Namespace: p.key.Namespace, Name: v1beta1constants.DeploymentNameKubeAPIServer}, deployment)
@@ -134,10 +136,7 @@ func (p *pass) readSeed(ctx context.Context) error {
 	}
 	p.facts.DeploymentFound = err == nil && deployment.DeletionTimestamp == nil
 	if p.facts.DeploymentFound {
-		p.facts.Replicas = 1
-		if deployment.Spec.Replicas != nil {
-			p.facts.Replicas = *deployment.Spec.Replicas
-		}
+		p.facts.Replicas = ptr.Deref(deployment.Spec.Replicas, 1)
 	}
 	p.readConfig()
 	p.readShoot()
