@@ -44,7 +44,7 @@ func Decide(in Shoot, s Subject) Decision {
 	if rec == nil {
 		return notOnRecord(in, s, d)
 	}
-	d.Record = rec
+	s.Record, d.Record = rec, rec // also one that was just taken from the annotation is kept, whatever becomes of the hook now
 	d.Reason, d.Message = told(s)
 	switch {
 	case f.atOriginal():
