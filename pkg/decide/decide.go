@@ -99,7 +99,7 @@ func notOnRecord(in Shoot, s Subject, d Decision) Decision {
 		return openIt(in, s, d, to)
 	}
 	d.Record = nil
-	if isOurs(s.Configuration, s.Hook.Name) || s.Annotated != nil {
+	if leftover(s) {
 		d.State, d.Action, d.NextCheck = Returning, ReleaseIt, in.probe()
 	}
 	return d

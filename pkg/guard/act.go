@@ -191,13 +191,14 @@ func (p *pass) planFor(c hook.Configuration) (plan, error) {
 	opens, from, to := map[string]hook.Values{}, map[string]hook.Values{}, map[string]hook.Values{}
 	open, remaining := map[string]v1alpha1.Original{}, map[string]v1alpha1.Original{}
 	owners := map[string][]v1alpha1.FieldOwner{}
-	release := false
+	release, held := len(c.Hooks) == 0, false
 	for _, h := range c.Hooks {
 		d, known := p.decisions[c.Key(h)]
 		if !known {
 			continue
 		}
 		if rec := d.decision.Record; rec != nil {
+			held = held || rec.Returned == nil
 			owners[h.Name] = rec.FormerOwners
 			if d.decision.Action == decide.OpenIt || standsOpen(d) {
 				open[h.Name] = rec.Original
@@ -226,7 +227,7 @@ func (p *pass) planFor(c hook.Configuration) (plan, error) {
 	case len(to) > 0:
 		next.action, next.hooks = decide.RestoreIt, names(to)
 		next.patch, err = hook.RestorePatch(c, from, to, remaining)
-	case release && len(open) == 0:
+	case release && len(open) == 0 && !held:
 		next.action = decide.ReleaseIt
 		next.patch, err = p.release(c, owners)
 	}

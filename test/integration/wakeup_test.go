@@ -190,6 +190,29 @@ func TestHookRemovedInTheWindow(t *testing.T) {
 	s.Eventually(func() any { s.later(20 * time.Second); return s.recorded() }).WithPolling(300 * time.Millisecond).Should(BeEmpty())
 }
 
+func TestHookReplacedWhileItsBackendServesLeavesNothing(t *testing.T) {
+	s := newShoot(t, withConfig(`,"stabilization":"4s"`))
+	s.hibernates()
+	s.wakesUp()
+	s.nodesJoin()
+	s.aPassLater()
+	s.edit("policies", func(o *admissionregistrationv1.ValidatingWebhookConfiguration) {
+		o.Webhooks = []admissionregistrationv1.ValidatingWebhook{s.newHook(hookOf{name: "renamed", policy: "Fail", timeout: 10})}
+	})
+	s.Eventually(s.standing).Should(And(HaveKeyWithValue("defaults/mutate", "Fail 15s"), HaveKeyWithValue("policies/renamed", "Fail 10s")))
+	s.Eventually(s.leftovers).Should(BeEmpty())
+}
+
+func TestConfigurationEmptiedInTheWindowLeavesNothing(t *testing.T) {
+	s := newShoot(t)
+	s.hibernates()
+	s.wakesUp()
+	s.edit("policies", func(o *admissionregistrationv1.ValidatingWebhookConfiguration) { o.Webhooks = nil })
+	s.nodesJoin()
+	s.Eventually(s.standing).Should(HaveKeyWithValue("defaults/mutate", "Fail 15s"))
+	s.Eventually(s.leftovers).Should(BeEmpty())
+}
+
 func TestConfigurationMadeAnewInTheWindow(t *testing.T) {
 	s := newShoot(t)
 	s.hibernates()
