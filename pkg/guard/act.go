@@ -249,22 +249,6 @@ func standsOpen(d decided) bool {
 	return rec != nil && h != nil && h.Values != hook.Values{Policy: rec.Original.FailurePolicy, Timeout: rec.Original.TimeoutSeconds}
 }
 
-// noteVerdicts records what the backends said before the sleep, once. After nodes have begun to go a verdict says nothing.
-func (p *pass) noteVerdicts() {
-	if cluster := p.world.cluster; cluster.Err != nil || !cluster.ReadyNode() || !cluster.TunnelUp() {
-		return
-	}
-	for key, rec := range p.state.Hooks {
-		if rec.Verdict != "" || rec.Backend == nil {
-			continue
-		}
-		if v, known := p.world.verdicts[refOf(rec.Backend.Namespace, rec.Backend.Name, rec.Backend.Port)]; known {
-			rec.Verdict, rec.VerdictReason = string(v.State), string(v.Reason)
-			p.state.Hooks[key] = rec
-		}
-	}
-}
-
 // settle notes the first ready node, forgets hooks that are done, and ends the cycle when nothing is left to do.
 func (p *pass) settle() {
 	if p.state.Cycle == nil && len(p.state.Hooks) > 0 {

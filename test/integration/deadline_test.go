@@ -121,6 +121,21 @@ func TestHookThatWasBrokenBeforeTheSleepIsKeptOpenAsLongAsTheFlowRuns(t *testing
 	s.Eventually(s.standing).Should(HaveKeyWithValue("dead/dead", "Fail 10s"))
 }
 
+func TestHookThatLostItsBackendInTheDrainWasNotBrokenBeforeTheSleep(t *testing.T) {
+	s := newShoot(t)
+	s.flowBegins(true)
+	s.call()
+	s.goes("backend")
+	s.validating("late", hookOf{name: "late", policy: "Fail", timeout: 10})
+	s.Eventually(s.standing).Should(HaveKeyWithValue("late/late", "Ignore 3s"))
+	s.flowFails()
+	s.flowBegins(true)
+	s.call()
+	for key, rec := range s.state().Hooks {
+		s.Expect(rec.Verdict).NotTo(Equal("NotReady"), key)
+	}
+}
+
 // stored makes a validating configuration past the API server: such as it would not accept.
 func (s *theShoot) stored(name string, hooks ...hookOf) {
 	o := s.newValidating(name, hooks...)
