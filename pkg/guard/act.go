@@ -53,27 +53,35 @@ func (p *pass) act(ctx context.Context) error {
 	if p.call() {
 		p.memory.tryAgain()
 	}
+	if err := p.carryOut(ctx); err != nil {
+		return err
+	}
+	if openFirst {
+		p.readWorld(ctx)
+		p.noteVerdicts()
+		if err := p.carryOut(ctx); err != nil { // what its owner closed after an earlier call, and nothing serves any more
+			return err
+		}
+	}
+	p.decideAll()
+	p.settle()
+	return ctx.Err()
+}
+
+// carryOut writes what was decided until there is nothing left to write, in a few rounds at most.
+func (p *pass) carryOut(ctx context.Context) error {
 	for range maxRounds {
 		p.decideAll()
 		plans := p.plans()
-		if len(plans) == 0 {
-			break
+		if len(plans) == 0 || ctx.Err() != nil { // a call tells what was written all the same
+			return nil
 		}
 		if err := p.recordFirst(ctx); err != nil {
 			return err
 		}
 		p.applyAll(ctx, plans)
-		if ctx.Err() != nil {
-			break // a call tells what was written all the same
-		}
 	}
-	if openFirst {
-		p.readWorld(ctx)
-		p.noteVerdicts()
-	}
-	p.decideAll()
-	p.settle()
-	return ctx.Err()
+	return nil
 }
 
 // applyAll sends the patches in parallel and takes over what the API server answers.
