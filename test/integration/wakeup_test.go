@@ -29,6 +29,29 @@ func TestExtensionEnabledWhileAsleepOpensBeforeNodesCome(t *testing.T) {
 	s.Eventually(s.changed).Should(BeEmpty())
 }
 
+func TestWakeUpThatCannotOpenIsTold(t *testing.T) {
+	s := newShootWithoutExtension(t)
+	s.flowBegins(true)
+	s.nodesGo()
+	s.apiServerStops()
+	s.flowEnds()
+	s.flowBegins(true)
+	s.call()
+	s.flowEnds()
+	s.flowBegins(false)
+	s.scaleAPIServer(1) // it does not answer yet
+	s.asked()
+	s.Eventually(s.condition).Should(HavePrefix("Unknown ShootUnreachable"))
+	s.gate.fails(always, wrong["403"], isPatch)
+	s.gate.open()
+	s.Eventually(s.condition).Should(And(HavePrefix("Progressing MayNotWake"), ContainSubstring("not yours")))
+	s.gate.mend()
+	s.Eventually(s.standing).Should(Equal(open), "it is tried again and again")
+	s.Eventually(s.condition).Should(HavePrefix("Progressing WebhooksFailOpen"))
+	s.nodesJoin()
+	s.Eventually(s.changed).Should(BeEmpty())
+}
+
 func TestWakeUpOpensWhatWasClosedUnseen(t *testing.T) {
 	s := newShoot(t)
 	s.flowBegins(true)
