@@ -254,7 +254,7 @@ func (p *pass) actInTime(ctx context.Context) error {
 	if !p.lifecycle {
 		return p.act(ctx)
 	}
-	actCtx, cancel := context.WithDeadline(ctx, p.now.Add(actPatience))
+	actCtx, cancel := context.WithTimeout(ctx, actPatience-p.guard.Clock.Since(p.now))
 	defer cancel()
 	if err := p.act(actCtx); err != nil && (ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded)) {
 		return err

@@ -25,3 +25,11 @@ func TestReplicaWhoseClockWasAheadKeepsNothingOpen(t *testing.T) {
 	s.nodesJoin()
 	s.Eventually(s.changed).Should(BeEmpty())
 }
+
+func TestHibernationIsHeardThoughTheClockIsBehindGardenlets(t *testing.T) {
+	s := newShoot(t)
+	s.clock.ahead.Store(-int64(5 * time.Minute))
+	s.flowBegins(true)
+	s.call()
+	s.Expect(s.standing()).To(Equal(open))
+}
