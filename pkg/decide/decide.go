@@ -50,7 +50,7 @@ func Decide(in Shoot, s Subject) Decision {
 	if rec == nil {
 		return notOnRecord(in, s, d)
 	}
-	d.Record = rec
+	s.Record, d.Record = rec, rec // also one that was just taken from the annotation is kept, whatever becomes of the hook now
 	d.Reason, d.Message = told(s)
 	switch {
 	case f.atOriginal():
@@ -105,7 +105,7 @@ func notOnRecord(in Shoot, s Subject, d Decision) Decision {
 		return openIt(in, s, d, to)
 	}
 	d.Record = nil
-	if isOurs(s.Configuration, s.Hook.Name) || s.Annotated != nil {
+	if leftover(s) {
 		d.State, d.Action, d.NextCheck = Returning, ReleaseIt, in.probe()
 	}
 	return d

@@ -129,6 +129,8 @@ func TestNotOpenable(t *testing.T) {
 		{"an object that the API server refused at this version is not tried again", shoot(phase.GoingDown, call), subject(own, refused), stuck},
 		{"the call of a wake-up does not try it either", shoot(phase.WakingUp, call), subject(own, refused, notReady), stuck},
 		{"a record of it is kept", shoot(phase.WakingUp), subject(own, refused, notReady, onRecord()), stuck.recordedToo()},
+		{"so is one that was just taken from the annotation of a hook that is half open", shoot(phase.WakingUp),
+			subject(hook.Values{Policy: ignore, Timeout: 10}, refused, notReady, owned(guard, policy), annotated(own)), stuck.recordedToo()},
 		{"a changed object is tried", shoot(phase.GoingDown, call),
 			subject(own, refused, func(s *decide.Subject) { s.Configuration.ResourceVersion = "8" }), opensIt},
 	})

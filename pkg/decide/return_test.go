@@ -124,6 +124,10 @@ func TestSharedConfiguration(t *testing.T) {
 		{"an annotation without any hook of ours is, too", in, subject(own, rec, ready, func(s *decide.Subject) {
 			s.Configuration.Annotations = map[string]string{v1alpha1.OriginalsAnnotation: ""}
 		}), releasesIt},
+		{"of a hook whose owner replaced it, also by one that was never opened", in, subject(own, ready, func(s *decide.Subject) {
+			s.Configuration.Annotations = map[string]string{v1alpha1.OriginalsAnnotation: ""}
+		}), expectation{state: decide.Returning, action: decide.ReleaseIt}},
+		{"but one that was never opened is no matter of another that is open", in, subject(own, ready, other(policy)), leftAlone},
 	})
 }
 

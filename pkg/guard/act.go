@@ -53,27 +53,35 @@ func (p *pass) act(ctx context.Context) error {
 	if p.call() {
 		p.memory.tryAgain()
 	}
+	if err := p.carryOut(ctx); err != nil {
+		return err
+	}
+	if openFirst {
+		p.readWorld(ctx)
+		p.noteVerdicts()
+		if err := p.carryOut(ctx); err != nil { // what its owner closed after an earlier call, and nothing serves any more
+			return err
+		}
+	}
+	p.decideAll()
+	p.settle()
+	return ctx.Err()
+}
+
+// carryOut writes what was decided until there is nothing left to write, in a few rounds at most.
+func (p *pass) carryOut(ctx context.Context) error {
 	for range maxRounds {
 		p.decideAll()
 		plans := p.plans()
-		if len(plans) == 0 {
-			break
+		if len(plans) == 0 || ctx.Err() != nil { // a call tells what was written all the same
+			return nil
 		}
 		if err := p.recordFirst(ctx); err != nil {
 			return err
 		}
 		p.applyAll(ctx, plans)
-		if ctx.Err() != nil {
-			break // a call tells what was written all the same
-		}
 	}
-	if openFirst {
-		p.readWorld(ctx)
-		p.noteVerdicts()
-	}
-	p.decideAll()
-	p.settle()
-	return ctx.Err()
+	return nil
 }
 
 // applyAll sends the patches in parallel and takes over what the API server answers.
@@ -192,13 +200,14 @@ func (p *pass) planFor(c hook.Configuration) (plan, error) {
 	opens, from, to := map[string]hook.Values{}, map[string]hook.Values{}, map[string]hook.Values{}
 	open, remaining := map[string]v1alpha1.Original{}, map[string]v1alpha1.Original{}
 	owners := map[string][]v1alpha1.FieldOwner{}
-	release := false
+	release, held := len(c.Hooks) == 0, false
 	for _, h := range c.Hooks {
 		d, known := p.decisions[c.Key(h)]
 		if !known {
 			continue
 		}
 		if rec := d.decision.Record; rec != nil {
+			held = held || rec.Returned == nil
 			owners[h.Name] = rec.FormerOwners
 			if d.decision.Action == decide.OpenIt || standsOpen(d) {
 				open[h.Name] = rec.Original
@@ -227,7 +236,7 @@ func (p *pass) planFor(c hook.Configuration) (plan, error) {
 	case len(to) > 0:
 		next.action, next.hooks = decide.RestoreIt, names(to)
 		next.patch, err = hook.RestorePatch(c, from, to, remaining)
-	case release && len(open) == 0:
+	case release && len(open) == 0 && !held:
 		next.action = decide.ReleaseIt
 		next.patch, err = p.release(c, owners)
 	}
@@ -247,22 +256,6 @@ func (p *pass) release(c hook.Configuration, owners map[string][]v1alpha1.FieldO
 func standsOpen(d decided) bool {
 	rec, h := d.decision.Record, d.subject.Hook
 	return rec != nil && h != nil && h.Values != hook.Values{Policy: rec.Original.FailurePolicy, Timeout: rec.Original.TimeoutSeconds}
-}
-
-// noteVerdicts records what the backends said before the sleep, once. After nodes have begun to go a verdict says nothing.
-func (p *pass) noteVerdicts() {
-	if cluster := p.world.cluster; cluster.Err != nil || !cluster.ReadyNode() || !cluster.TunnelUp() {
-		return
-	}
-	for key, rec := range p.state.Hooks {
-		if rec.Verdict != "" || rec.Backend == nil {
-			continue
-		}
-		if v, known := p.world.verdicts[refOf(rec.Backend.Namespace, rec.Backend.Name, rec.Backend.Port)]; known {
-			rec.Verdict, rec.VerdictReason = string(v.State), string(v.Reason)
-			p.state.Hooks[key] = rec
-		}
-	}
 }
 
 // settle notes the first ready node, forgets hooks that are done, and ends the cycle when nothing is left to do.

@@ -44,7 +44,7 @@ func (p *pass) holdBack(cause error) error {
 		return nil
 	}
 	if cause == nil {
-		cycle.LetGo, cycle.MayNotWake = false, ""
+		record.NothingHeldBack(cycle)
 		return nil
 	}
 	attempt := p.extension.Annotations[v1beta1constants.GardenerTimestamp]

@@ -19,6 +19,7 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/apis/codec"
@@ -96,6 +97,7 @@ func (p *pass) run(ctx context.Context) (Outcome, error) {
 	case phase.Asleep:
 		p.guard.Shoots.Close(p.key.Namespace)
 		record.Slept(p.state)
+		p.memory.readyNodeSince = time.Time{} // whether or not the last node was seen to go
 		return p.outcome(), p.tell(ctx)
 	case phase.Awake:
 		if later := p.startsLater(); later > 0 && !p.lifecycle && !p.released() && p.nothingOnRecord() {
@@ -123,14 +125,14 @@ func (p *pass) readSeed(ctx context.Context) error {
 	if p.cluster, err = extensions.GetCluster(ctx, seed, p.key.Namespace); err != nil {
 		return fmt.Errorf("failed to get the Cluster: %v", err) // not wrapped: a missing Cluster is no missing Extension
 	}
-	if p.cluster.Shoot == nil {
-		return errors.New("the Cluster holds no Shoot")
-	}
 	p.readState()
 	if !p.lifecycle && p.contradicts() {
 		if p.cluster, err = extensions.GetCluster(ctx, p.guard.Fresh, p.key.Namespace); err != nil {
 			return fmt.Errorf("failed to get the Cluster: %v", err)
 		}
+	}
+	if p.cluster.Shoot == nil {
+		return errors.New("the Cluster holds no Shoot")
 	}
 	deployment := &appsv1.Deployment{}
 	err = seed.Get(ctx, client.ObjectKey{Namespace: p.key.Namespace, Name: v1beta1constants.DeploymentNameKubeAPIServer}, deployment)
@@ -139,10 +141,7 @@ func (p *pass) readSeed(ctx context.Context) error {
 	}
 	p.facts.DeploymentFound = err == nil && deployment.DeletionTimestamp == nil
 	if p.facts.DeploymentFound {
-		p.facts.Replicas = 1
-		if deployment.Spec.Replicas != nil {
-			p.facts.Replicas = *deployment.Spec.Replicas
-		}
+		p.facts.Replicas = ptr.Deref(deployment.Spec.Replicas, 1)
 	}
 	p.readConfig()
 	p.readShoot()
@@ -165,8 +164,8 @@ func (p *pass) readState() {
 	case newer:
 		p.readOnly = "the record was written by a newer version"
 	}
-	p.state, p.stored = state, state.DeepCopy()
-	p.hadRecord = len(state.Hooks) > 0
+	p.state, p.stored, p.hadRecord = state, state.DeepCopy(), len(state.Hooks) > 0
+	record.ForgetFuture(p.state, p.now)
 }
 
 // readConfig decodes the providerConfig. One that cannot be decoded is replaced by the last good one, else by the defaults.
@@ -269,7 +268,7 @@ func (p *pass) actInTime(ctx context.Context) error {
 	if !p.lifecycle {
 		return p.act(ctx)
 	}
-	actCtx, cancel := context.WithDeadline(ctx, p.now.Add(actPatience))
+	actCtx, cancel := context.WithTimeout(ctx, actPatience-p.guard.Clock.Since(p.now))
 	defer cancel()
 	if err := p.act(actCtx); err != nil && (ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded)) {
 		return err

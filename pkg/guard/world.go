@@ -65,6 +65,25 @@ func (p *pass) readWorld(ctx context.Context) {
 	}
 }
 
+// noteVerdicts records what the backends said before the sleep, once. After nodes have begun to go, as they may have in any call but
+// the first of a hibernation, only a backend that is ready says something.
+func (p *pass) noteVerdicts() {
+	if cluster := p.world.cluster; cluster.Err != nil || !cluster.ReadyNode() || !cluster.TunnelUp() {
+		return
+	}
+	first := p.state.Cycle.Begun.Time.Equal(p.now)
+	for key, rec := range p.state.Hooks {
+		if rec.Verdict != "" || rec.Backend == nil {
+			continue
+		}
+		v, known := p.world.verdicts[refOf(rec.Backend.Namespace, rec.Backend.Name, rec.Backend.Port)]
+		if known && (first || v.State == backend.Ready) {
+			rec.Verdict, rec.VerdictReason = string(v.State), string(v.Reason)
+			p.state.Hooks[key] = rec
+		}
+	}
+}
+
 // refs are the backends of the hooks on record or with our annotation; in a transition of all hooks in scope.
 func (p *pass) refs() map[backend.Ref]struct{} {
 	refs := map[backend.Ref]struct{}{}

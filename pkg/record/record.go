@@ -121,6 +121,29 @@ func HoldBack(c *v1alpha1.Cycle, attempt string, now time.Time) bool {
 	return true
 }
 
+// NothingHeldBack notes an attempt in which nothing stood in the way: trouble that comes later in the cycle is held back anew.
+func NothingHeldBack(c *v1alpha1.Cycle) {
+	c.LetGo, c.MayNotWake, c.Attempts, c.FirstHeldBack = false, "", nil, nil
+}
+
+// ForgetFuture takes times after now for now. A clock that was ahead wrote them, on this machine before a step or on that of
+// another replica: without this a hook would stay open, or a hibernation held back, until the clock is there.
+func ForgetFuture(s *v1alpha1.GuardState, now time.Time) {
+	present := func(times ...*metav1.Time) {
+		for _, t := range times {
+			if t != nil && t.After(now) {
+				t.Time = now
+			}
+		}
+	}
+	if c := s.Cycle; c != nil {
+		present(&c.Begun, c.FirstReadyNode, c.FirstHeldBack, c.Ended)
+	}
+	for _, h := range s.Hooks {
+		present(h.Opened, h.Returned)
+	}
+}
+
 // New is the record of a hook that has not been changed yet.
 func New(c hook.Configuration, h hook.Hook) v1alpha1.HookRecord {
 	return v1alpha1.HookRecord{

@@ -242,6 +242,42 @@ func TestHoldBack(t *testing.T) {
 	g.Expect(cycle.Attempts).To(Equal([]string{"1", "2"}))
 }
 
+func TestNothingHeldBack(t *testing.T) {
+	g := NewWithT(t)
+	cycle := &v1alpha1.Cycle{Direction: down, Begun: metav1.NewTime(now)}
+	g.Expect(record.HoldBack(cycle, "1", now)).To(BeTrue())
+	record.NothingHeldBack(cycle)
+	g.Expect(cycle).To(Equal(&v1alpha1.Cycle{Direction: down, Begun: metav1.NewTime(now)}))
+	g.Expect(record.HoldBack(cycle, "2", now.Add(16*time.Minute))).To(BeTrue(), "trouble that comes later has its own time")
+
+	cycle.LetGo, cycle.MayNotWake = true, "cfg/hook"
+	record.NothingHeldBack(cycle)
+	g.Expect(cycle.LetGo).To(BeFalse())
+	g.Expect(cycle.MayNotWake).To(BeEmpty())
+}
+
+func TestForgetFuture(t *testing.T) {
+	g := NewWithT(t)
+	ahead, before := now.Add(time.Hour), ago(time.Hour)
+	state := func(at *metav1.Time) *v1alpha1.GuardState {
+		return &v1alpha1.GuardState{
+			Cycle: &v1alpha1.Cycle{Begun: *at, FirstReadyNode: at.DeepCopy(), FirstHeldBack: at.DeepCopy(), Ended: at.DeepCopy()},
+			Hooks: map[string]v1alpha1.HookRecord{"a": {Opened: at.DeepCopy(), Returned: at.DeepCopy()}, "b": {}},
+		}
+	}
+	s := state(&metav1.Time{Time: ahead})
+	record.ForgetFuture(s, now)
+	g.Expect(s).To(Equal(state(&metav1.Time{Time: now})), "what a clock that was ahead wrote counts from now")
+
+	s = state(before)
+	record.ForgetFuture(s, now)
+	g.Expect(s).To(Equal(state(before)))
+
+	s = &v1alpha1.GuardState{}
+	record.ForgetFuture(s, now)
+	g.Expect(s).To(Equal(&v1alpha1.GuardState{}))
+}
+
 func TestNew(t *testing.T) {
 	g := NewWithT(t)
 	c := hook.Configuration{Kind: hook.Mutating, Name: "cfg", UID: "uid-1", ManagedFields: []metav1.ManagedFieldsEntry{

@@ -166,6 +166,10 @@ func condition(in Input) (gardencorev1beta1.ConditionStatus, string, string) {
 	if status, reason, message := goingToSleep(in); status != "" {
 		return status, reason, message
 	}
+	if stuck := pick(in.Hooks, notOpened); in.Phase == phase.WakingUp && len(stuck) > 0 {
+		return gardencorev1beta1.ConditionProgressing, v1alpha1.ReasonMayNotWake,
+			fmt.Sprintf("The Shoot may not wake up, %s not fail-open as the wake-up needs it: %s", webhooks(len(stuck)), names(stuck))
+	}
 	pending := pick(in.Hooks, func(h Hook) bool { return h.OpenNow || h.State == decide.Reverted || h.State == decide.Returning })
 	switch {
 	case len(pending) > 0:
@@ -180,6 +184,9 @@ func condition(in Input) (gardencorev1beta1.ConditionStatus, string, string) {
 		return gardencorev1beta1.ConditionTrue, v1alpha1.ReasonEnforced, "No webhook is fail-open because of hibernation."
 	}
 }
+
+// notOpened says that the pass wanted the hook open and could not open it.
+func notOpened(h Hook) bool { return h.State == decide.NotOpenable || h.Action == decide.OpenIt }
 
 // goingToSleep is what is told of a Shoot that sleeps or is about to.
 func goingToSleep(in Input) (gardencorev1beta1.ConditionStatus, string, string) {
@@ -212,7 +219,7 @@ func recordNotWritten(in Input) (gardencorev1beta1.ConditionStatus, string, stri
 // alarm returns what is told before all else.
 func alarm(in Input) (gardencorev1beta1.ConditionStatus, string, string) {
 	onRecord := pick(in.Hooks, func(h Hook) bool { return h.Record != nil && h.State != decide.Gone })
-	if in.ShootError != "" && len(onRecord) > 0 {
+	if in.ShootError != "" && (len(onRecord) > 0 || in.Cycle != nil && in.Cycle.Ended == nil) {
 		return gardencorev1beta1.ConditionUnknown, v1alpha1.ReasonUnreachable,
 			fmt.Sprintf("The Shoot's API server does not answer, %s on record: %s", webhooks(len(onRecord)), short(in.ShootError))
 	}

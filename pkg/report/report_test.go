@@ -107,6 +107,9 @@ func TestConditionAfterWakeUp(t *testing.T) {
 				c.status, c.reason = progressing, v1alpha1.ReasonFailOpen
 				c.message = "1 webhook is not given back yet: cfg/" + strings.ToLower(string(state)) + " (because)"
 			}
+			if state == decide.NotOpenable && p == phase.WakingUp {
+				c.status, c.reason, c.message = progressing, v1alpha1.ReasonMayNotWake, "may not wake up, 1 webhook is not fail-open as the wake-up needs it: cfg/notopenable (because)"
+			}
 			all = append(all, c)
 		}
 	}
@@ -119,6 +122,10 @@ func TestConditionAlarms(t *testing.T) {
 		in.ShootError = "connection refused"
 		return in
 	}
+	waking, ended := unreachable(), unreachable()
+	waking.Cycle, ended.Cycle = &v1alpha1.Cycle{}, &v1alpha1.Cycle{Ended: &metav1.Time{}}
+	refused := hookIn(decide.Open, recorded, says("forbidden"))
+	refused.Action = decide.OpenIt
 	readOnly, config := of(phase.Awake), of(phase.Awake)
 	readOnly.ReadOnly, readOnly.ConfigError = "it is damaged", "mode: Gard"
 	config.ConfigError = "mode: Gard"
@@ -127,6 +134,10 @@ func TestConditionAlarms(t *testing.T) {
 	check(t, []condition{
 		{"a hook open past the deadline", of(phase.Awake, hookIn(decide.StillOpen, open, says("no endpoints"))),
 			bad, v1alpha1.ReasonStillOpen, "1 webhook is still fail-open, the backend does not answer: cfg/stillopen (no endpoints)"},
+		{"a hook that the pass could not open in a wake-up", of(phase.WakingUp, refused, hookIn(decide.Open, open)),
+			progressing, v1alpha1.ReasonMayNotWake, "1 webhook is not fail-open as the wake-up needs it: cfg/open (forbidden)"},
+		{"an API server that does not answer in a wake-up with nothing open yet", waking, unknown, v1alpha1.ReasonUnreachable, "0 webhooks are on record"},
+		{"one that does not answer after it", ended, good, v1alpha1.ReasonEnforced, ""},
 		{"an original that nobody knows", of(phase.WakingUp, hookIn(decide.OriginalUnknown)), bad, v1alpha1.ReasonOriginalUnknown, "by hand"},
 		{"also going down", of(phase.GoingDown, hookIn(decide.OriginalUnknown)), bad, v1alpha1.ReasonOriginalUnknown, "by hand"},
 		{"it comes before one open past the deadline", of(phase.Awake, hookIn(decide.StillOpen, open), hookIn(decide.OriginalUnknown)),

@@ -121,6 +121,21 @@ func TestHookThatWasBrokenBeforeTheSleepIsKeptOpenAsLongAsTheFlowRuns(t *testing
 	s.Eventually(s.standing).Should(HaveKeyWithValue("dead/dead", "Fail 10s"))
 }
 
+func TestHookThatLostItsBackendInTheDrainWasNotBrokenBeforeTheSleep(t *testing.T) {
+	s := newShoot(t)
+	s.flowBegins(true)
+	s.call()
+	s.goes("backend")
+	s.validating("late", hookOf{name: "late", policy: "Fail", timeout: 10})
+	s.Eventually(s.standing).Should(HaveKeyWithValue("late/late", "Ignore 3s"))
+	s.flowFails()
+	s.flowBegins(true)
+	s.call()
+	for key, rec := range s.state().Hooks {
+		s.Expect(rec.Verdict).NotTo(Equal("NotReady"), key)
+	}
+}
+
 // stored makes a validating configuration past the API server: such as it would not accept.
 func (s *theShoot) stored(name string, hooks ...hookOf) {
 	o := s.newValidating(name, hooks...)
@@ -143,6 +158,29 @@ func TestHibernationIsHeldBackForAHookThatCannotBeOpened(t *testing.T) {
 	s.clock.ahead.Store(int64(5*time.Minute + time.Second))
 	s.call()
 	s.Expect(s.condition()).To(And(HavePrefix("Progressing MayNotWake"), ContainSubstring("in/valid~name")))
+}
+
+func TestTroubleLaterInAHibernationIsHeldBackAnew(t *testing.T) {
+	s := newShoot(t)
+	s.flowBegins(true)
+	s.gate.fails(always, wrong["403"], isPatch)
+	s.Expect(s.callFails()).To(ContainSubstring("hibernation is held back"))
+	s.gate.mend()
+	s.Eventually(s.succeeded).Should(BeTrue())
+	s.flowFails()
+	s.stored("broken", hookOf{name: "in/valid~name", policy: "Fail", timeout: 10})
+	s.flowBegins(true)
+	s.clock.ahead.Store(int64(16 * time.Minute))
+	s.asksNow()
+	s.Eventually(s.lastError).Should(ContainSubstring("hibernation is held back"))
+}
+
+// lastError is what the extension answered last if it was an error.
+func (s *theShoot) lastError() string {
+	if e := s.lookup().Status.LastError; e != nil {
+		return e.Description
+	}
+	return ""
 }
 
 func TestHibernationIsHeldBackForAtMostFifteenMinutes(t *testing.T) {

@@ -134,6 +134,32 @@ func TestSelectorLessServiceCountsAsReadyAfterFiveMinutes(t *testing.T) {
 	s.Eventually(s.changed).Should(BeEmpty())
 }
 
+func TestSelectorLessServiceWaitsAgainAfterASleep(t *testing.T) {
+	s := newShoot(t)
+	s.service("manual")
+	s.edited("manual")
+	s.validating("manual", hookOf{name: "manual", policy: "Fail", timeout: 10, backend: "manual"})
+	s.flowBegins(true)
+	s.call()
+	s.aPassLater()
+	s.gate.shut() // nobody sees the nodes go
+	s.nodesGo()
+	s.apiServerStops()
+	s.Eventually(s.condition).Should(HavePrefix("True ShootAsleep"))
+	s.flowEnds()
+	s.later(6 * time.Minute)
+	s.gate.fails(always, wrong["403"], calls["list of nodes"]) // nor that none is there
+	s.wakesUp()
+	s.nodesJoin()
+	s.gate.mend()
+	s.Eventually(func() any { s.nudge(); return s.standing() }).WithPolling(200 * time.Millisecond).
+		Should(Equal(with(own, "manual/manual", "Ignore 3s")))
+	for range 3 {
+		s.aPassLater()
+	}
+	s.Expect(s.standing()).To(HaveKeyWithValue("manual/manual", "Ignore 3s"))
+}
+
 // interferes lets somebody else write to the Extension's status all the time, until the test ends.
 func (s *theShoot) interferes() {
 	ctx, cancel := context.WithCancel(s.ctx)

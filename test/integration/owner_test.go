@@ -113,6 +113,21 @@ func TestOwnerThatRevertsWithoutABackendIsOpenedAgainAndAgainWithBackOff(t *test
 	s.Eventually(s.leftovers).Should(BeEmpty())
 }
 
+func TestOwnerThatRevertsWithoutABackendDoesNotHoldTheNextAttemptBack(t *testing.T) {
+	s := newShoot(t)
+	s.flowBegins(true)
+	s.call()
+	s.goes("backend")
+	s.aPassLater()
+	s.anOwnerReverts()
+	for range 3 {
+		s.flowFails()
+		s.flowBegins(true)
+		s.call()
+		s.Expect(s.state().Cycle.FirstHeldBack).To(BeNil())
+	}
+}
+
 func TestForeignValueSetWhileOpenBecomesTheOriginal(t *testing.T) {
 	s := newShoot(t)
 	s.hibernates()

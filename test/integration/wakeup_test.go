@@ -29,6 +29,29 @@ func TestExtensionEnabledWhileAsleepOpensBeforeNodesCome(t *testing.T) {
 	s.Eventually(s.changed).Should(BeEmpty())
 }
 
+func TestWakeUpThatCannotOpenIsTold(t *testing.T) {
+	s := newShootWithoutExtension(t)
+	s.flowBegins(true)
+	s.nodesGo()
+	s.apiServerStops()
+	s.flowEnds()
+	s.flowBegins(true)
+	s.call()
+	s.flowEnds()
+	s.flowBegins(false)
+	s.scaleAPIServer(1) // it does not answer yet
+	s.asked()
+	s.Eventually(s.condition).Should(HavePrefix("Unknown ShootUnreachable"))
+	s.gate.fails(always, wrong["403"], isPatch)
+	s.gate.open()
+	s.Eventually(s.condition).Should(And(HavePrefix("Progressing MayNotWake"), ContainSubstring("not yours")))
+	s.gate.mend()
+	s.Eventually(s.standing).Should(Equal(open), "it is tried again and again")
+	s.Eventually(s.condition).Should(HavePrefix("Progressing WebhooksFailOpen"))
+	s.nodesJoin()
+	s.Eventually(s.changed).Should(BeEmpty())
+}
+
 func TestWakeUpOpensWhatWasClosedUnseen(t *testing.T) {
 	s := newShoot(t)
 	s.flowBegins(true)
@@ -188,6 +211,29 @@ func TestHookRemovedInTheWindow(t *testing.T) {
 	s.Eventually(s.condition).Should(HavePrefix("True WebhooksEnforced"))
 	s.Expect(s.recorded()).To(HaveKey("policies/strict"), "it may come back")
 	s.Eventually(func() any { s.later(20 * time.Second); return s.recorded() }).WithPolling(300 * time.Millisecond).Should(BeEmpty())
+}
+
+func TestHookReplacedWhileItsBackendServesLeavesNothing(t *testing.T) {
+	s := newShoot(t, withConfig(`,"stabilization":"4s"`))
+	s.hibernates()
+	s.wakesUp()
+	s.nodesJoin()
+	s.aPassLater()
+	s.edit("policies", func(o *admissionregistrationv1.ValidatingWebhookConfiguration) {
+		o.Webhooks = []admissionregistrationv1.ValidatingWebhook{s.newHook(hookOf{name: "renamed", policy: "Fail", timeout: 10})}
+	})
+	s.Eventually(s.standing).Should(And(HaveKeyWithValue("defaults/mutate", "Fail 15s"), HaveKeyWithValue("policies/renamed", "Fail 10s")))
+	s.Eventually(s.leftovers).Should(BeEmpty())
+}
+
+func TestConfigurationEmptiedInTheWindowLeavesNothing(t *testing.T) {
+	s := newShoot(t)
+	s.hibernates()
+	s.wakesUp()
+	s.edit("policies", func(o *admissionregistrationv1.ValidatingWebhookConfiguration) { o.Webhooks = nil })
+	s.nodesJoin()
+	s.Eventually(s.standing).Should(HaveKeyWithValue("defaults/mutate", "Fail 15s"))
+	s.Eventually(s.leftovers).Should(BeEmpty())
 }
 
 func TestConfigurationMadeAnewInTheWindow(t *testing.T) {

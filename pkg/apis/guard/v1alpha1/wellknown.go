@@ -57,7 +57,7 @@ const (
 	// ReasonRestoreFailed: the guard gave up to give a hook its original back. False if it stands open, Progressing if its
 	// backend is gone.
 	ReasonRestoreFailed = "RestoreFailed"
-	// ReasonMayNotWake (Progressing): hibernation went on although a hook could not be opened.
+	// ReasonMayNotWake (Progressing): hibernation went on although a hook could not be opened, or it cannot be in the wake-up.
 	ReasonMayNotWake = "MayNotWake"
 	// ReasonUnreachable (Unknown): the Shoot's API server should run but does not answer, and hooks are on record.
 	ReasonUnreachable = "ShootUnreachable"
