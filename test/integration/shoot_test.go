@@ -71,7 +71,7 @@ func guardConfig(fields string) string {
 const quick = `,"stabilization":"1s"`
 
 // tokenPatience is how long calls wait for a token.
-const tokenPatience = 3 * time.Second
+const tokenPatience = 6 * time.Second
 
 // withRequestTimeout sets the time-out of the controller's requests to the Shoot; in most stories it is 1 s.
 func withRequestTimeout(timeout time.Duration) option {
