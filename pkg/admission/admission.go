@@ -5,6 +5,7 @@
 package admission
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 
@@ -94,8 +95,9 @@ func find(shoot *gardencorev1beta1.Shoot) (*gardencorev1beta1.Extension, int) {
 // same says whether two configs mean the same, however they are written.
 func same(a, b *runtime.RawExtension) bool {
 	var left, right any
-	if a != nil && yaml.Unmarshal(a.Raw, &left) != nil || b != nil && yaml.Unmarshal(b.Raw, &right) != nil {
-		return false
+	// What is there twice means nothing that could be compared.
+	if a != nil && yaml.UnmarshalStrict(a.Raw, &left) != nil || b != nil && yaml.UnmarshalStrict(b.Raw, &right) != nil {
+		return a != nil && b != nil && bytes.Equal(a.Raw, b.Raw)
 	}
 	return apiequality.Semantic.DeepEqual(left, right)
 }

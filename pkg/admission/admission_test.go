@@ -74,6 +74,7 @@ func TestValidate(t *testing.T) {
 		"a narrow rule before a wide one is good": {with(`{` + header + `,"webhooks":[{"namespace":"a","hook":"b","action":"Guard"},{"namespace":"a","action":"Leave"}]}`), nil, Succeed()},
 
 		"a fault that was there before is let through":           {with(faulty), with(`{"kind":"GuardConfig", "mode": "Off",` + header[:len(header)-len(`,"kind":"GuardConfig"`)] + `}`), Succeed()},
+		"a field that is there twice is no unchanged one":        {with(`{` + header + `,"mode":"Report","mode":"Guard"}`), with(`{` + header + `,"mode":"Guard"}`), refused(at)},
 		"a fault that is new is refused":                         {with(faulty), with(""), refused(at + ".mode")},
 		"a fault that was there while disabled is refused later": {with(faulty), disabled, refused(at + ".mode")},
 	} {

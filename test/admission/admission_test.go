@@ -72,9 +72,8 @@ func TestProviderConfigIsCheckedInTheGarden(t *testing.T) {
 	c.install()
 
 	options := bench.GardenletOptions{Extension: true, ProviderConfig: config(`"mode":"Off"`)}
-	c.Expect(c.garden.CreateShoot(ctx, c.runtime, options)).To(MatchError(And(ContainSubstring("denied the request"),
-		ContainSubstring(`spec.extensions[0].providerConfig.mode: Unsupported value: "Off": supported values: "Guard", "Report"`))))
-	c.Expect(c.garden.Client().Delete(ctx, &gardencorev1beta1.ControllerRegistration{ObjectMeta: metav1.ObjectMeta{Name: bench.ExtensionType}})).To(Succeed())
+	c.Eventually(func() error { return c.garden.WouldAccept(ctx, c.runtime, options) }).WithTimeout(time.Minute).Should(MatchError(And(ContainSubstring("denied the request"),
+		ContainSubstring(`spec.extensions[0].providerConfig.mode: Unsupported value: "Off": supported values: "Guard", "Report"`))), "once gardener-apiserver has seen the webhook")
 	options.ProviderConfig = config(`"mode":"Guard"`)
 	c.Expect(c.garden.CreateShoot(ctx, c.runtime, options)).To(Succeed())
 
@@ -212,8 +211,8 @@ func (c *clusters) install() {
 		g.Expect(c.garden.Client().Get(c.ctx, client.ObjectKey{Name: configuration}, webhook)).To(Succeed())
 		g.Expect(webhook.Webhooks).To(HaveLen(1))
 		g.Expect(webhook.Webhooks[0].ClientConfig.CABundle).NotTo(BeEmpty())
+		g.Expect(webhook.OwnerReferences).To(ConsistOf(HaveField("Name", application.Namespace)))
 	}).WithTimeout(time.Minute).WithPolling(100 * time.Millisecond).Should(Succeed())
-	c.Expect(webhook.OwnerReferences).To(ConsistOf(HaveField("Name", application.Namespace)))
 	c.Expect(*webhook.Webhooks[0].FailurePolicy).To(Equal(admissionregistrationv1.Ignore), "nothing depends on an answer")
 }
 

@@ -79,13 +79,7 @@ func (g *Garden) admitExtension(ctx context.Context) error {
 // CreateShoot creates in the garden the Shoot that a Gardenlet with these options keeps, and what makes gardenlet know the
 // extension. The bench need only exist.
 func (g *Garden) CreateShoot(ctx context.Context, b *Bench, o GardenletOptions) error {
-	if o.Nodes == 0 {
-		o.Nodes = 1
-	}
-	shoot := newShoot(b, o)
-	status := shoot.Status
-	shoot.ObjectMeta = metav1.ObjectMeta{Namespace: shoot.Namespace, Name: shoot.Name}
-	shoot.Spec.SeedName = nil // there is no Seed in the garden that could be checked for room
+	shoot, status := newGardenShoot(b, o)
 	for _, object := range []client.Object{newRegistration(o), shoot} {
 		if err := g.Client().Create(ctx, object); err != nil {
 			return fmt.Errorf("failed to create %T: %w", object, err)
@@ -97,6 +91,24 @@ func (g *Garden) CreateShoot(ctx context.Context, b *Bench, o GardenletOptions) 
 		return fmt.Errorf("failed to patch status of Shoot: %w", err)
 	}
 	return nil
+}
+
+// WouldAccept asks gardener-apiserver about the Shoot of CreateShoot without creating it.
+func (g *Garden) WouldAccept(ctx context.Context, b *Bench, o GardenletOptions) error {
+	shoot, _ := newGardenShoot(b, o)
+	return g.Client().Create(ctx, shoot, client.DryRunAll)
+}
+
+// newGardenShoot is a Shoot as its owner writes it, and the status it gets.
+func newGardenShoot(b *Bench, o GardenletOptions) (*gardencorev1beta1.Shoot, gardencorev1beta1.ShootStatus) {
+	if o.Nodes == 0 {
+		o.Nodes = 1
+	}
+	shoot := newShoot(b, o)
+	status := shoot.Status
+	shoot.ObjectMeta = metav1.ObjectMeta{Namespace: shoot.Namespace, Name: shoot.Name}
+	shoot.Spec.SeedName = nil // there is no Seed in the garden that could be checked for room
+	return shoot, status
 }
 
 // machineTypes and images are what gardener-apiserver wants to know of a CloudProfile.
