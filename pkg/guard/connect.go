@@ -36,13 +36,16 @@ func (p *pass) connect(ctx context.Context) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, connectInterval, connectPatience, true, func(ctx context.Context) (bool, error) {
 		patient := time.Since(begin) < p.guard.TokenPatience
-		last = p.try(ctx, p.own(patient))
-		if !patient && p.guard.AdminFallback && shoot.NoAccess(last) {
-			p.log.Info("Gardener's own kubeconfig of the Shoot is used for this call", "reason", last.Error())
-			last = p.try(ctx, p.guard.Shoots.GetGardeners)
-			p.fellBack = last == nil
+		tried := p.try(ctx, p.own(patient))
+		if !patient && p.guard.AdminFallback && shoot.NoAccess(tried) {
+			p.log.Info("Gardener's own kubeconfig of the Shoot is used for this call", "reason", tried.Error())
+			tried = p.try(ctx, p.guard.Shoots.GetGardeners)
+			p.fellBack = tried == nil
 		}
-		return last == nil, nil
+		if tried == nil || last == nil || ctx.Err() == nil { // what the end of the time cut off does not tell why
+			last = tried
+		}
+		return tried == nil, nil
 	})
 	if err != nil && last != nil {
 		return last
