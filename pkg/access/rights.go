@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/apis/guard/v1alpha1"
+	"github.com/gardener-community/gardener-extension-shoot-hibernation-guard/pkg/gate"
 )
 
 const (
@@ -24,9 +25,6 @@ const (
 	User = "system:serviceaccount:" + metav1.NamespaceSystem + ":" + ServiceAccount
 	// RoleName is the name of the ClusterRole, the Roles and their bindings in the Shoot.
 	RoleName = "extensions.gardener.cloud:extension-" + v1alpha1.ExtensionType
-
-	// kyvernoConfigMap is Kyverno's own configuration, whatever the namespace it runs in.
-	kyvernoConfigMap = "kyverno"
 )
 
 // Rules are what the extension may do in a Shoot, by namespace; "" is for the whole cluster. It uses all of it, and nothing else.
@@ -42,7 +40,7 @@ func Rules() map[string][]rbacv1.PolicyRule {
 			rule(discoveryv1.GroupName, []string{"endpointslices"}, "list", "watch"),
 			rule(corev1.GroupName, []string{"namespaces"}, "get"),
 			// Kyverno labels its configurations itself, as this ConfigMap says.
-			named(rule(corev1.GroupName, []string{"configmaps"}, "get", "patch"), kyvernoConfigMap),
+			named(rule(corev1.GroupName, []string{"configmaps"}, "get", "patch"), gate.KyvernoName),
 		},
 		corev1.NamespaceNodeLease: {
 			rule(coordinationv1.GroupName, []string{"leases"}, "list", "watch"),

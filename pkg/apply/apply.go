@@ -41,17 +41,17 @@ func ClaimKyverno(ctx context.Context, c client.Client, namespace string, patch 
 }
 
 func patchAs(ctx context.Context, c client.Client, manager client.FieldOwner, configuration hook.Configuration, patch hook.Patch) (hook.Configuration, error) {
-	raw, owner := client.RawPatch(patch.Type, patch.Data), manager
+	raw := client.RawPatch(patch.Type, patch.Data)
 	meta := metav1.ObjectMeta{Name: configuration.Name}
 	if configuration.Kind == hook.Mutating {
 		o := &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: meta}
-		if err := c.Patch(ctx, o, raw, owner); err != nil {
+		if err := c.Patch(ctx, o, raw, manager); err != nil {
 			return configuration, fmt.Errorf("failed to patch %s %s: %w", configuration.Kind, configuration.Name, err)
 		}
 		return hook.FromMutating(o), nil
 	}
 	o := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: meta}
-	if err := c.Patch(ctx, o, raw, owner); err != nil {
+	if err := c.Patch(ctx, o, raw, manager); err != nil {
 		return configuration, fmt.Errorf("failed to patch %s %s: %w", configuration.Kind, configuration.Name, err)
 	}
 	return hook.FromValidating(o), nil

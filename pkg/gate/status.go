@@ -5,6 +5,7 @@ package gate
 
 import (
 	"fmt"
+	"slices"
 
 	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
 
@@ -28,7 +29,7 @@ func (d *decision) status() v1alpha1.GateStatus {
 			if f.Reason == v1alpha1.FindingHidden {
 				s.Unguarded++
 			}
-			if len(s.Blocking) < v1alpha1.MaxFindings && !contains(s.Blocking, f) {
+			if len(s.Blocking) < v1alpha1.MaxFindings && !slices.Contains(s.Blocking, f) {
 				s.Blocking = append(s.Blocking, f)
 			}
 		}
@@ -151,15 +152,6 @@ func remedy(h Hook) string {
 		return "Rename one of them."
 	}
 	return otherwise
-}
-
-func contains(findings []v1alpha1.Finding, f v1alpha1.Finding) bool {
-	for _, other := range findings {
-		if other == f {
-			return true
-		}
-	}
-	return false
 }
 
 // Unopened are the hooks in claimed configurations that Gardener's rule flags and the guard does not open, with the reason as

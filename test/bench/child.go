@@ -5,7 +5,9 @@ package bench
 
 import (
 	"bytes"
+	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +15,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // child is one process the bench started. Its output is appended to a log file.
@@ -92,6 +96,28 @@ func (c *child) running() bool {
 	default:
 		return true
 	}
+}
+
+// waitReady waits until the process answers on /readyz of the loopback port, or has ended.
+func (c *child) waitReady(ctx context.Context, port int, timeout time.Duration) error {
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
+		if !c.running() {
+			return false, fmt.Errorf("it ended: %s", c.state)
+		}
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+loopback(port)+"/readyz", nil)
+		if err != nil {
+			return false, err
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return false, nil //nolint:nilerr // not listening yet
+		}
+		return response.StatusCode == http.StatusOK, response.Body.Close()
+	})
+	if err != nil {
+		return fmt.Errorf("failed to see %s ready: %w; its last words: %s", c.name, err, c.lastWords())
+	}
+	return nil
 }
 
 // Stop asks the process to end, ends it by force after grace, and returns when it has ended. The pid stays ours until

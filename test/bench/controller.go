@@ -6,15 +6,12 @@ package bench
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"sync"
 	"time"
-
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
 )
@@ -99,7 +96,7 @@ func (c *Controller) Start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.waitReady(ctx, p)
+	return p.waitReady(ctx, c.port, 30*time.Second)
 }
 
 // env is what gardenlet adds to the environment of the container.
@@ -136,27 +133,6 @@ func (c *Controller) args() ([]string, error) {
 		return nil, fmt.Errorf("failed to write configuration: %w", err)
 	}
 	return append(args, "--config="+path), nil
-}
-
-func (c *Controller) waitReady(ctx context.Context, p *child) error {
-	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
-		if !p.running() {
-			return false, fmt.Errorf("it ended: %s: %s", p.state, p.lastWords())
-		}
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+loopback(c.port)+"/readyz", nil)
-		if err != nil {
-			return false, err
-		}
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			return false, nil //nolint:nilerr // not listening yet
-		}
-		return response.StatusCode == http.StatusOK, response.Body.Close()
-	})
-	if err != nil {
-		return fmt.Errorf("failed to start the controller: %w", err)
-	}
-	return nil
 }
 
 // Stop asks the process to end and returns when it has.

@@ -6,14 +6,12 @@ package bench
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	componentbaseconfigv1alpha1 "k8s.io/component-base/config/v1alpha1"
 	"sigs.k8s.io/yaml"
 
@@ -73,7 +71,7 @@ func (m *resourceManager) start(ctx context.Context) error {
 	m.mu.Lock()
 	m.child = p
 	m.mu.Unlock()
-	if err := m.waitReady(ctx, p); err != nil {
+	if err := p.waitReady(ctx, m.healthPort, startTimeout); err != nil {
 		p.Kill()
 		return err
 	}
@@ -104,27 +102,6 @@ func (m *resourceManager) running() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.child.running()
-}
-
-func (m *resourceManager) waitReady(ctx context.Context, p *child) error {
-	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, startTimeout, true, func(ctx context.Context) (bool, error) {
-		if !p.running() {
-			return false, fmt.Errorf("it ended: %s", p.state)
-		}
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+loopback(m.healthPort)+"/readyz", nil)
-		if err != nil {
-			return false, err
-		}
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			return false, nil //nolint:nilerr // not listening yet
-		}
-		return response.StatusCode == http.StatusOK, response.Body.Close()
-	})
-	if err != nil {
-		return fmt.Errorf("failed to see %s ready: %w; its last words: %s", p.name, err, p.lastWords())
-	}
-	return nil
 }
 
 // writeFiles writes the configuration and what it names, and returns the path of the configuration.
